@@ -1,0 +1,54 @@
+package strict
+
+import (
+	"errors"
+	"testing"
+)
+
+type sample struct {
+	Name  string           `yaml:"name"`
+	Inner map[string]inner `yaml:"inner"`
+}
+
+type inner struct {
+	Bandwidth float64 `yaml:"bandwidth"`
+}
+
+func TestYAML(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"good", "name: a\ninner: {x: {bandwidth: 2}}\n", ""},
+		{"empty", "", "f.yaml: the file is empty"},
+		{"unknown", "name: a\ninner:\n  x:\n    bandwith: 2\n", `f.yaml:4: unknown key "bandwith"; did you mean "bandwidth"?`},
+		{"type", "inner: {x: {bandwidth: fast}}\n", "f.yaml:1: cannot unmarshal !!str `fast` into float64"},
+		{"syntax", "name: [\n", "f.yaml:2: did not find expected node content"},
+		{"two documents", "name: a\n---\nname: b\n", "f.yaml: more than one YAML document"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s sample
+			err := YAML("f.yaml", []byte(tt.in), &s)
+			if tt.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil || err.Error() != tt.want {
+				t.Fatalf("YAML() = %v, want %s", err, tt.want)
+			}
+			if !errors.Is(err, ErrInvalid) {
+				t.Error("errors.Is(err, ErrInvalid) = false")
+			}
+		})
+	}
+}
+
+func FuzzYAML(f *testing.F) {
+	f.Add([]byte("name: a\ninner: {x: {bandwidth: 2}}\n"))
+	f.Add([]byte("&a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s sample
+		if err := YAML("f.yaml", data, &s); err != nil && !errors.Is(err, ErrInvalid) {
+			t.Fatalf("error of another kind: %v", err)
+		}
+	})
+}
