@@ -20,7 +20,7 @@ func TestYAML(t *testing.T) {
 		{"empty", "", "f.yaml: the file is empty"},
 		{"unknown", "name: a\ninner:\n  x:\n    bandwith: 2\n", `f.yaml:4: unknown key "bandwith"; did you mean "bandwidth"?`},
 		{"type", "inner: {x: {bandwidth: fast}}\n", "f.yaml:1: cannot unmarshal !!str `fast` into float64"},
-		{"syntax", "name: [\n", "f.yaml:2: did not find expected node content"},
+		{"syntax", "name: [\n", "f.yaml:1: did not find expected node content"},
 		{"two documents", "name: a\n---\nname: b\n", "f.yaml: more than one YAML document"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
