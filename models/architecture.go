@@ -88,13 +88,18 @@ type Attention struct {
 	// KVShared is set when the layer reuses another layer's keys and values
 	// and so stores none itself.
 	KVShared bool
+	// Linear is set on a layer whose mixer was replaced by one square
+	// projection (Nemotron-NAS); Kind is then AttentionNone.
+	Linear bool
 
 	MLA       MLA
 	Sparse    Sparse
 	Recurrent Recurrent
 }
 
-// MLA holds the ranks of multi-head latent attention.
+// MLA holds the ranks of multi-head latent attention. QLoRA and the output
+// ranks also occur without a latent cache: DeepSeek-V4 and Step-3 are
+// AttentionGQA with one key/value head and a low-rank query.
 type MLA struct {
 	QLoRA  int // rank of the query compression; 0 = a full query projection
 	KVLoRA int // width of the latent
@@ -133,9 +138,10 @@ const (
 	KDA
 	ShortConv // LFM2: a gated short convolution, no state matrix
 	Lightning // MiniMax-M1: linear attention with decay
+	Mamba1    // Jamba: a selective scan per channel
 )
 
-var recurrentNames = [...]string{"none", "mamba2", "gated_delta", "kda", "short_conv", "lightning"}
+var recurrentNames = [...]string{"none", "mamba2", "gated_delta", "kda", "short_conv", "lightning", "mamba1"}
 
 // String returns the name used in files and reports.
 func (k RecurrentKind) String() string {
@@ -153,7 +159,11 @@ type Recurrent struct {
 	Kind                       RecurrentKind
 	KHeads, VHeads, KDim, VDim int
 	ConvKernel, ConvChannels   int
-	StateDType                 DType
+	// DecayRank and GateRank are the ranks of the low-rank projections that
+	// make the decay and the output gate (KDA), and of the time step (Mamba-1);
+	// 0 = full rank, or none where the kind has none.
+	DecayRank, GateRank int
+	StateDType          DType
 }
 
 // FFNKind is what a layer does to each token alone.
@@ -191,8 +201,13 @@ type FFN struct {
 	// LatentDim is the width experts work in when tokens are projected down
 	// before and up after them; 0 = the hidden size.
 	LatentDim int
-	// Bias is set when expert projections have biases.
+	// Bias is set when the feed-forward projections have biases.
 	Bias bool
+	// SharedGate is set when a scalar gate weighs the shared expert.
+	SharedGate bool
+	// Linear is set on a layer whose feed-forward part was replaced by one
+	// square projection (Nemotron-NAS); Kind is then FFNNone.
+	Linear bool
 }
 
 // LayerGroup is a set of identical layers.
@@ -200,6 +215,8 @@ type LayerGroup struct {
 	Count     int
 	Attention Attention
 	FFN       FFN
+	// Norms is how many norm vectors of the hidden width the layer has.
+	Norms int
 }
 
 // Draft describes the built-in drafter (multi-token-prediction layers).
@@ -224,6 +241,12 @@ type Architecture struct {
 	PaddedVocab int // rows as stored by the checkpoint (0 = Vocab)
 	MaxContext  int // longest context of the checkpoint; 0 = not stated
 	Tied        bool
+	// ResidualStreams is how many copies of the hidden state travel between
+	// layers (hyper-connections of DeepSeek-V4: 4); 0 or 1 = one.
+	ResidualStreams int
+	// PerLayerEmbedding is the width each layer gets from its own embedding
+	// table of PerLayerVocab rows (Gemma-3n, Gemma-4 E2B); 0 = none.
+	PerLayerEmbedding, PerLayerVocab int
 
 	Groups []LayerGroup
 	// Pattern gives for each layer, in order, its index in Groups.

@@ -57,10 +57,17 @@ type Format struct {
 	// BF16 for weight-only formats, FP8 for fp8, FP4 for mxfp4 with fp4
 	// activations. It decides the arithmetic rate.
 	Activation DType
+	// MixedBits, if above 0, is the mean of stored bits per element, scales
+	// included, of a class whose members are stored in several formats; the
+	// other fields are then those of the largest share.
+	MixedBits float64
 }
 
 // BitsPerElement returns the stored bits per element, scales included.
 func (f Format) BitsPerElement() float64 {
+	if f.MixedBits > 0 {
+		return f.MixedBits
+	}
 	b := f.Element.Bits()
 	if f.Group > 0 {
 		b += f.ScaleBits / float64(f.Group)

@@ -1,0 +1,328 @@
+package fit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"infera/sim/software"
+)
+
+// ErrNoPoints is returned for a fit without usable points.
+var ErrNoPoints = errors.New("no points to fit")
+
+// Point is one measured point with its predictor.
+type Point struct {
+	// Predict returns time per output token and time to first token in seconds
+	// at given coefficients; 0 for what it cannot say.
+	Predict func(*software.Efficiency) (tpot, ttft float64)
+	// TPOT and TTFT are the measured times; 0 = not measured.
+	TPOT, TTFT float64
+	// Levels are the groups the point belongs to, from common to special:
+	// architecture, engine, stack, epoch.
+	Levels [NumLevels]string
+	// Weight scales the point's influence; 0 = 1.
+	Weight float64
+}
+
+// NumLevels is the depth of the hierarchy below the common effect.
+const NumLevels = 4
+
+// The levels of the hierarchy.
+const (
+	LevelArchitecture = iota
+	LevelEngine
+	LevelStack
+	LevelEpoch
+)
+
+// Options steer a fit.
+type Options struct {
+	// Start holds the values the effects multiply.
+	Start [software.NumCoefficients]float64
+	// Fixed coefficients are not fitted.
+	Fixed [software.NumCoefficients]bool
+	// Deviation is the prior standard deviation of the log effects: common
+	// first, then one per level.
+	Deviation [NumLevels + 1]float64
+	// TPOTNoise and TTFTNoise are the log-standard deviations of a measurement.
+	TPOTNoise, TTFTNoise float64
+	// Iterations bounds the Gauss-Newton steps.
+	Iterations int
+	// Progress, when set, is told the loss after each iteration.
+	Progress func(iteration int, loss float64)
+}
+
+// Defaults returns the options used for the shipped efficiencies.
+func Defaults() Options {
+	return Options{
+		Deviation: [NumLevels + 1]float64{1.0, 0.5, 0.4, 0.4, 0.25},
+		TPOTNoise: 0.10, TTFTNoise: 0.35, Iterations: 14,
+	}
+}
+
+// effect identifies one unknown: a coefficient at one group of one level
+// (level -1 = common).
+type effect struct {
+	level       int
+	group       string
+	coefficient software.Coefficient
+}
+
+// Model holds fitted effects.
+type Model struct {
+	opt     Options
+	index   map[effect]int
+	effects []effect
+	x       []float64
+}
+
+// At returns the efficiency of the groups of a point; unknown groups add
+// nothing.
+func (m *Model) At(levels [NumLevels]string) software.Efficiency {
+	var e software.Efficiency
+	for c := range software.NumCoefficients {
+		e.Values[c] = m.opt.Start[c] * math.Exp(m.sum(levels, c))
+	}
+	return e
+}
+
+func (m *Model) sum(levels [NumLevels]string, c software.Coefficient) float64 {
+	var s float64
+	if i, ok := m.index[effect{-1, "", c}]; ok {
+		s += m.x[i]
+	}
+	for l, g := range levels {
+		if i, ok := m.index[effect{l, g, c}]; ok {
+			s += m.x[i]
+		}
+	}
+	return s
+}
+
+// Fit estimates the effects from points.
+func Fit(points []Point, opt Options) (*Model, error) {
+	if len(points) == 0 {
+		return nil, ErrNoPoints
+	}
+	m := &Model{opt: opt, index: map[effect]int{}}
+	s := &solver{m: m, points: points}
+	s.linearise()
+	lambda := 1e-3
+	loss := s.loss(s.residuals)
+	for it := range opt.Iterations {
+		step, err := s.solve(lambda)
+		if err != nil {
+			return nil, err
+		}
+		old := append([]float64(nil), m.x...)
+		accepted := false
+		for range 6 {
+			for i := range m.x {
+				m.x[i] = old[i] + step[i]
+			}
+			if next := s.loss(s.evaluate()); next < loss {
+				loss, accepted = next, true
+				lambda = max(lambda/4, 1e-6)
+				break
+			}
+			for i := range step {
+				step[i] /= 2
+			}
+			lambda *= 3
+		}
+		if !accepted {
+			copy(m.x, old)
+			break
+		}
+		if opt.Progress != nil {
+			opt.Progress(it, loss)
+		}
+		s.linearise()
+	}
+	return m, nil
+}
+
+// term is one observed quantity of a point.
+type term struct {
+	residual float64 // log(predicted/measured) over the noise
+	weight   float64
+}
+
+type solver struct {
+	m         *Model
+	points    []Point
+	residuals []term // two per point: TPOT, TTFT
+	jacobian  []sparse
+}
+
+// sparse is one row of the Jacobian by coefficient.
+type sparse struct {
+	coefficient []software.Coefficient
+	slope       []float64
+}
+
+func (s *solver) predict(p *Point, e *software.Efficiency) [2]float64 {
+	tpot, ttft := p.Predict(e)
+	return [2]float64{tpot, ttft}
+}
+
+func (s *solver) terms(p *Point, v [2]float64) [2]term {
+	var out [2]term
+	w := p.Weight
+	if w == 0 {
+		w = 1
+	}
+	measured := [2]float64{p.TPOT, p.TTFT}
+	noise := [2]float64{s.m.opt.TPOTNoise, s.m.opt.TTFTNoise}
+	for q := range out {
+		if measured[q] > 0 && v[q] > 0 {
+			out[q] = term{math.Log(v[q]/measured[q]) / noise[q], w}
+		}
+	}
+	return out
+}
+
+// evaluate returns the residual terms at the current effects.
+func (s *solver) evaluate() []term {
+	out := make([]term, 0, 2*len(s.points))
+	for i := range s.points {
+		p := &s.points[i]
+		e := s.m.At(p.Levels)
+		t := s.terms(p, s.predict(p, &e))
+		out = append(out, t[0], t[1])
+	}
+	return out
+}
+
+// huber is where the loss turns from square to linear, in standard deviations.
+const huber = 1.5
+
+func (s *solver) loss(terms []term) float64 {
+	var sum float64
+	for _, t := range terms {
+		a := math.Abs(t.residual)
+		if a <= huber {
+			sum += t.weight * a * a / 2
+		} else {
+			sum += t.weight * huber * (a - huber/2)
+		}
+	}
+	for i, e := range s.m.effects {
+		d := s.m.x[i] / s.m.opt.Deviation[e.level+1]
+		sum += d * d / 2
+	}
+	return sum
+}
+
+// linearise fills residuals and Jacobian by finite differences in the
+// logarithm of each coefficient the point depends on, and adds the effects
+// that its first visit to a group brings.
+func (s *solver) linearise() {
+	const h = 0.02
+	s.residuals = make([]term, 0, 2*len(s.points))
+	s.jacobian = make([]sparse, 0, 2*len(s.points))
+	for i := range s.points {
+		p := &s.points[i]
+		e := s.m.At(p.Levels)
+		base := s.predict(p, &e)
+		t := s.terms(p, base)
+		var rows [2]sparse
+		for c := range software.NumCoefficients {
+			if s.m.opt.Fixed[c] {
+				continue
+			}
+			keep := e.Values[c]
+			e.Values[c] = keep * math.Exp(h)
+			v := s.predict(p, &e)
+			e.Values[c] = keep
+			for q := range rows {
+				if v[q] <= 0 || base[q] <= 0 {
+					continue
+				}
+				slope := math.Log(v[q]/base[q]) / h
+				if math.Abs(slope) < 1e-4 {
+					continue
+				}
+				noise := s.m.opt.TPOTNoise
+				if q == 1 {
+					noise = s.m.opt.TTFTNoise
+				}
+				rows[q].coefficient = append(rows[q].coefficient, c)
+				rows[q].slope = append(rows[q].slope, slope/noise)
+				s.register(p, c)
+			}
+		}
+		s.residuals = append(s.residuals, t[0], t[1])
+		s.jacobian = append(s.jacobian, rows[0], rows[1])
+	}
+}
+
+func (s *solver) register(p *Point, c software.Coefficient) {
+	add := func(e effect) {
+		if _, ok := s.m.index[e]; !ok {
+			s.m.index[e] = len(s.m.effects)
+			s.m.effects = append(s.m.effects, e)
+			s.m.x = append(s.m.x, 0)
+		}
+	}
+	add(effect{-1, "", c})
+	for l, g := range p.Levels {
+		if g != "" {
+			add(effect{l, g, c})
+		}
+	}
+}
+
+// solve returns the damped Gauss-Newton step.
+func (s *solver) solve(lambda float64) ([]float64, error) {
+	n := len(s.m.effects)
+	a := mat.NewSymDense(n, nil)
+	b := make([]float64, n)
+	var at []int
+	var slope []float64
+	for i, row := range s.jacobian {
+		t := s.residuals[i]
+		if t.weight == 0 || len(row.slope) == 0 {
+			continue
+		}
+		w := t.weight
+		if r := math.Abs(t.residual); r > huber {
+			w *= huber / r
+		}
+		at, slope = at[:0], slope[:0]
+		p := &s.points[i/2]
+		for k, c := range row.coefficient {
+			at, slope = append(at, s.m.index[effect{-1, "", c}]), append(slope, row.slope[k])
+			for l, g := range p.Levels {
+				if g != "" {
+					at, slope = append(at, s.m.index[effect{l, g, c}]), append(slope, row.slope[k])
+				}
+			}
+		}
+		for x := range at {
+			b[at[x]] -= w * slope[x] * t.residual
+			for y := range at {
+				if at[y] >= at[x] {
+					a.SetSym(at[x], at[y], a.At(at[x], at[y])+w*slope[x]*slope[y])
+				}
+			}
+		}
+	}
+	for i, e := range s.m.effects {
+		prior := 1 / (s.m.opt.Deviation[e.level+1] * s.m.opt.Deviation[e.level+1])
+		b[i] -= prior * s.m.x[i]
+		a.SetSym(i, i, a.At(i, i)*(1+lambda)+prior)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(a) {
+		return nil, fmt.Errorf("fit: the normal equations of %d effects are not positive definite", n)
+	}
+	var x mat.VecDense
+	if err := chol.SolveVecTo(&x, mat.NewVecDense(n, b)); err != nil {
+		return nil, fmt.Errorf("fit: solve for %d effects: %w", n, err)
+	}
+	return x.RawVector().Data, nil
+}

@@ -1,0 +1,195 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"infera/models"
+	"infera/sim/accuracy"
+	"infera/sim/layout"
+	"infera/sim/software"
+)
+
+// ErrSkip is the kind of errors that say why a measured point cannot be
+// predicted; the text without the kind is the reason to count it under.
+var ErrSkip = errors.New("cannot be scored")
+
+// skip returns an ErrSkip with a reason.
+func skip(reason string) error { return &skipError{reason} }
+
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return e.reason }
+func (e *skipError) Unwrap() error { return ErrSkip }
+
+// clientRounds is how many times its concurrency a benchmark client sends in
+// prompts when its source states no number: InferenceX and ATOM clients send
+// ten times the concurrency after two rounds of warm-up.
+const clientRounds = 10
+
+// drain is the throughput of such a run over its steady throughput: the last
+// requests run in a shrinking batch. Measured as the median over the points
+// that state both latencies and throughput (0.97 to 0.975 in every set).
+const drain = 0.973
+
+// FromPoint returns the question that a measured point answers. Errors of kind
+// [ErrSkip] say why it cannot be asked.
+func (l *Library) FromPoint(p *accuracy.Point) (*Request, error) {
+	switch {
+	case p.Disaggregated:
+		return nil, skip("disaggregated")
+	case p.Speculation != "" && p.Speculation != "none":
+		return nil, skip("speculative decoding (acceptance unknown)")
+	case strings.EqualFold(p.Quality, "C"):
+		return nil, skip("quality C")
+	case p.Concurrency <= 0:
+		return nil, skip("no concurrency")
+	case p.InputLen <= 0 || p.OutputLen <= 0:
+		return nil, skip("no lengths")
+	case p.TP <= 0 && p.GPUs <= 0:
+		return nil, skip("no layout")
+	}
+	r := &Request{
+		InputLen: p.InputLen, OutputLen: p.OutputLen, LengthScale: p.LengthScale, Concurrency: p.Concurrency,
+		PrefixHitRate: p.PrefixHitRate, Drain: drain, BurstShare: 1.0 / clientRounds,
+	}
+	if p.Requests > 0 {
+		r.BurstShare = min(1, p.Concurrency/float64(p.Requests))
+	}
+	if err := l.pointHardware(p, r); err != nil {
+		return nil, err
+	}
+	if err := l.pointEngine(p, r); err != nil {
+		return nil, err
+	}
+	if err := l.pointModel(p, r); err != nil {
+		return nil, err
+	}
+	r.Layout = pointLayout(p)
+	if n := r.Layout.GPUs(); p.GPUs > n && p.GPUs%n == 0 {
+		r.Replica = p.GPUs / n
+	}
+	return r, nil
+}
+
+func (l *Library) pointHardware(p *accuracy.Point, r *Request) error {
+	gpu, err := l.Hardware.Lookup(p.GPU)
+	if err != nil {
+		return skip("unknown GPU " + p.GPU)
+	}
+	fabric, err := l.Hardware.FabricOf(gpu)
+	if err != nil {
+		return fmt.Errorf("fabric of %s: %w", gpu.Name, err)
+	}
+	r.GPU, r.Fabric = gpu, fabric
+	return nil
+}
+
+func (l *Library) pointEngine(p *accuracy.Point, r *Request) error {
+	name, _, _ := strings.Cut(p.Engine, " ")
+	engine, err := l.Engines.Lookup(name)
+	if err != nil {
+		return skip("unknown engine " + name)
+	}
+	r.Engine = engine
+	r.Release, err = engine.Resolve(p.Version, p.Date)
+	if err != nil {
+		r.Release = engine.Latest()
+	}
+	return nil
+}
+
+func (l *Library) pointModel(p *accuracy.Point, r *Request) error {
+	arch, err := l.Models.Lookup(p.Model)
+	if err != nil {
+		return skip("unknown model " + p.Model)
+	}
+	if arch, err = requantised(arch, p.WeightDType, r.GPU.Vendor); err != nil {
+		return skip("unknown weight dtype " + p.WeightDType)
+	}
+	r.Arch = arch
+	if p.KVDType != "" && p.KVDType != "auto" {
+		if r.KV, err = models.ParseFormat(p.KVDType); err != nil {
+			return skip("unknown cache dtype " + p.KVDType)
+		}
+	}
+	return nil
+}
+
+// requantised stores a model in the format that a point names. fp4 means the
+// vendor's: mxfp4 on AMD, nvfp4 on NVIDIA, unless the checkpoint is 4-bit
+// already; a trailing question mark is a guess of the source.
+func requantised(a *models.Architecture, dtype, vendor string) (*models.Architecture, error) {
+	name := strings.ToLower(strings.TrimSuffix(dtype, "?"))
+	switch name {
+	case "", "unset":
+		return a, nil
+	case "fp4":
+		if a.Formats[models.ClassRoutedExpert].Element == models.FP4 || a.Formats[models.ClassDenseFFN].Element == models.FP4 {
+			return a, nil
+		}
+		name = "mxfp4"
+		if vendor == "nvidia" {
+			name = "nvfp4"
+		}
+	case "uint4":
+		name = "int4"
+	}
+	f, err := models.ParseFormat(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.WithFormats(models.Requant{Weight: f}), nil
+}
+
+// pointLayout reads the layout columns. An empty expert parallelism means that
+// experts are cut by tensor parallelism, except under attention data
+// parallelism, which engines only run with experts spread.
+func pointLayout(p *accuracy.Point) layout.Layout {
+	l := layout.Layout{TP: p.TP, PP: max(1, p.PP), EP: max(1, p.EP), AttentionDP: 1}
+	if l.TP <= 0 {
+		l.TP = p.GPUs
+	}
+	if p.AttentionDP {
+		l.AttentionDP = l.TP
+		if p.RankBatch > 0 {
+			// The source states the batch of one rank: the number of groups
+			// follows from it.
+			if n := int(p.Concurrency/p.RankBatch + 0.5); n >= 1 && n <= l.TP && l.TP%n == 0 {
+				l.AttentionDP = n
+			}
+		}
+		if p.EP <= 0 {
+			l.EP = l.TP
+		}
+	}
+	return l
+}
+
+// Stack names the engine on the architecture of a request, for groupings.
+func (r *Request) Stack() string { return r.GPU.ISA + "|" + r.Engine.Name }
+
+// EpochOf returns the release epoch a point's efficiencies belong to: the
+// quarter of the build, or the whole span for points that mix builds.
+func EpochOf(r software.Release) string {
+	if r.Span() && r.To-r.From > 120 {
+		return "mixed"
+	}
+	d := r.Date.String()
+	if len(d) < 7 {
+		return "unknown"
+	}
+	return d[:7]
+}
+
+// PreparePoint compiles the question of a measured point. The layout and the
+// memory of a point that ran are taken as possible; the running sequences are
+// still limited by what memory holds.
+func (l *Library) PreparePoint(r *Request) (*Prepared, error) {
+	limit, err := l.sequences(r)
+	if err != nil {
+		return nil, err
+	}
+	return l.Prepare(r, limit)
+}

@@ -1,0 +1,249 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"infera/internal/units"
+	"infera/models"
+	"infera/sim/collective"
+	"infera/sim/hardware"
+	"infera/sim/layout"
+	"infera/sim/moe"
+	"infera/sim/software"
+)
+
+// ErrBadRequest is the kind of errors about requests that cannot mean
+// anything.
+var ErrBadRequest = errors.New("bad request")
+
+// ServingModel is how requests share the engine.
+type ServingModel uint8
+
+// The serving models.
+const (
+	Continuous ServingModel = iota // requests join and leave the batch at any step
+	Static                         // a batch is processed from first to last token
+)
+
+// String returns the flag value.
+func (s ServingModel) String() string {
+	if s == Static {
+		return "static"
+	}
+	return "continuous"
+}
+
+// Request is one question, resolved: every name is already the object it
+// names, every optional number that is zero means "the engine's default" or
+// "off" as its comment says.
+type Request struct {
+	Arch    *models.Architecture
+	GPU     *hardware.GPU
+	Fabric  *hardware.Fabric
+	Layout  layout.Layout
+	Replica int // replicas of the layout that share the traffic; 0 = 1
+	Engine  *software.Engine
+	Release software.Release
+
+	KV models.Format // cache format; zero = the checkpoint's
+
+	InputLen, OutputLen float64 // mean tokens per request
+	// LengthScale is the mean over the nominal length of a client that draws
+	// lengths below the nominal one; 0 = 1. It scales the traffic, not the
+	// memory: the cache is planned for the nominal length.
+	LengthScale float64
+	// Concurrency is the requests in flight over all replicas; 0 = as many as
+	// memory holds.
+	Concurrency float64
+	// MaxContext is the longest sequence memory is planned for; 0 = input +
+	// output.
+	MaxContext    int
+	PrefixHitRate float64
+	Serving       ServingModel
+	// Batch is the batch of the static serving model; 0 = the concurrency.
+	Batch float64
+
+	// RequestRate opens the loop: requests per second over all replicas.
+	RequestRate   float64
+	Deterministic bool
+	// BurstShare and Drain describe a benchmark client of finite length: the
+	// share of requests that start at once, and achieved over steady
+	// throughput; 0 = none and 1.
+	BurstShare, Drain float64
+
+	Engineering EngineSettings
+	Speculation Speculation
+	Communication
+	Routing  moe.Options
+	Host     HostSettings
+	Sampling Sampling
+	Sparse   SparseSettings
+	Memory   MemorySettings
+	Disagg   *Disaggregation
+
+	GPUCostPerHour *units.Dollars
+}
+
+// EngineSettings are the engine arguments that change memory or speed; zero
+// values take the release's defaults.
+type EngineSettings struct {
+	MaxBatchedTokens, MaxSeqs, ChunkedPrefill, BlockSize int
+	MemoryFraction                                       float64
+	// GraphMode is "", none, piecewise or full.
+	GraphMode string
+	// AttentionBackend is "", aiter, ck, triton or hip.
+	AttentionBackend string
+	// FusedKernels marks an engine build whose small kernels are fused.
+	FusedKernels bool
+	// StepOverhead, KernelLaunch, KernelsPerLayer and KernelOccupancy override
+	// the fitted fixed times; see step.Options.
+	StepOverhead, KernelLaunch units.Seconds
+	KernelsPerLayer            int
+	KernelOccupancy            units.Seconds
+	MixedPenalty               float64
+	AdmissionSteps             float64
+}
+
+// Speculation is the drafting scheme.
+type Speculation struct {
+	Tokens     float64 // drafted per step; 0 = off
+	Acceptance float64 // chance that a draft token is accepted, 0 to 1
+	// AcceptedLength, when positive, is the measured mean of tokens per step
+	// and replaces Acceptance.
+	AcceptedLength float64
+	// DraftCost is the price of one drafted token as a share of a plain step;
+	// 0 = price the checkpoint's own drafter.
+	DraftCost float64
+}
+
+// Yield returns the mean tokens per step: (1-a^(k+1))/(1-a) for a drafted
+// chain of k tokens each accepted with chance a.
+func (s Speculation) Yield() float64 {
+	switch {
+	case s.Tokens <= 0:
+		return 1
+	case s.AcceptedLength > 0:
+		return min(s.AcceptedLength, s.Tokens+1)
+	case s.Acceptance >= 1:
+		return s.Tokens + 1
+	case s.Acceptance <= 0:
+		return 1
+	}
+	return (1 - math.Pow(s.Acceptance, s.Tokens+1)) / (1 - s.Acceptance)
+}
+
+// Communication holds the collective knobs of a recipe.
+type Communication struct {
+	Collective collective.Options
+	// PrefillOverlap and DecodeOverlap are the shares of collectives hidden
+	// behind compute.
+	PrefillOverlap, DecodeOverlap float64
+	// DeepEP overlaps expert dispatch with expert compute; SyncFreeStage 1 to 3
+	// raises the share.
+	DeepEP        bool
+	SyncFreeStage int
+	// KVTransfer is the bandwidth and latency of the cache transfer between
+	// pools; zero = the fabric's network.
+	KVTransferBandwidth units.BytesPerSecond
+	KVTransferLatency   units.Seconds
+	// TransferBackend names the library that moves the cache (nixl, mooncake,
+	// mori); its figures stand where the two above are zero. "" = the network.
+	TransferBackend string
+}
+
+// HiddenAllToAll returns the share of expert dispatch hidden under expert
+// compute: the figures of the DeepEP overlap schedule and its synchronisation-
+// free stages (cost-model reference, DeepEP hidden fraction).
+func (c Communication) HiddenAllToAll() float64 {
+	if !c.DeepEP && c.SyncFreeStage == 0 {
+		return 0
+	}
+	hidden := [...]float64{0.65, 0.75, 0.80, 0.85}
+	return hidden[min(max(0, c.SyncFreeStage), len(hidden)-1)]
+}
+
+// HostSettings are host costs added to the fitted ones.
+type HostSettings struct {
+	Tokenize, Detokenize units.Seconds // per token
+	Request              units.Seconds // per request
+	StreamInterval       int           // tokens sent at once; 0 = 1
+}
+
+// Sampling is what happens to the logits.
+type Sampling struct {
+	Off         bool
+	TopK        int
+	TopP        float64 // 1 or 0 = off
+	Temperature float64 // 0 and 1 need no pass
+}
+
+// Passes returns the extra passes over the logits.
+func (s Sampling) Passes() float64 {
+	var n float64
+	if s.Temperature != 0 && s.Temperature != 1 {
+		n++
+	}
+	if s.TopK > 0 || (s.TopP > 0 && s.TopP < 1) {
+		n++
+	}
+	return n
+}
+
+// SparseSettings override a checkpoint's attention pattern.
+type SparseSettings struct {
+	TopK           int     // 0 = the checkpoint's
+	IndexerScale   float64 // 0 = 1
+	Window         int     // 0 = the checkpoint's
+	WindowFraction float64 // share of layers with Window; 0 = 1
+}
+
+// MemorySettings override the memory model.
+type MemorySettings struct {
+	// PoolTokens is a measured cache pool; 0 = computed.
+	PoolTokens float64
+	// ResidentTokens is the mean cache of one running request, for the ceiling
+	// on running requests; 0 = input + output/2.
+	ResidentTokens float64
+	EngineReserved units.Bytes
+	Offload        units.Bytes // host memory per GPU for the cache tier below
+	OffloadRate    units.BytesPerSecond
+}
+
+// Disaggregation splits a deployment into a prefill and a decode pool.
+type Disaggregation struct {
+	Prefill, Decode                 layout.Layout
+	PrefillReplicas, DecodeReplicas int
+}
+
+// check refuses values that cannot mean anything; legality of the layout is a
+// verdict, not an error.
+func (r *Request) check() error {
+	switch {
+	case r.Arch == nil:
+		return fmt.Errorf("%w: no model", ErrBadRequest)
+	case r.GPU == nil || r.Fabric == nil:
+		return fmt.Errorf("%w: no GPU", ErrBadRequest)
+	case r.Engine == nil:
+		return fmt.Errorf("%w: no engine", ErrBadRequest)
+	}
+	for _, c := range []struct {
+		name     string
+		v        float64
+		min, max float64
+	}{
+		{"input length", r.InputLen, 1, 1e8},
+		{"output length", r.OutputLen, 1, 1e8},
+		{"concurrency", r.Concurrency, 0, 1e7},
+		{"request rate", r.RequestRate, 0, 1e7},
+		{"prefix hit rate", r.PrefixHitRate, 0, 1},
+		{"speculative tokens", r.Speculation.Tokens, 0, 64},
+		{"acceptance", r.Speculation.Acceptance, 0, 1},
+	} {
+		if math.IsNaN(c.v) || c.v < c.min || c.v > c.max {
+			return fmt.Errorf("%w: %s %v is outside %v..%v", ErrBadRequest, c.name, c.v, c.min, c.max)
+		}
+	}
+	return nil
+}

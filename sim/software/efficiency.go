@@ -1,0 +1,175 @@
+package software
+
+import (
+	"fmt"
+
+	"infera/models"
+)
+
+// Coefficient names one efficiency of an engine on a GPU architecture. Fixed
+// times are in seconds; the rest multiply the time that the kernel or
+// collective model gives, so 1 means "as fast as the tuned kernel alone".
+type Coefficient uint8
+
+// The coefficients. Those with four formats or four token mixers are followed
+// by the other three: see [ByFormat] and [ByMixer].
+const (
+	// HostStep is the host time of one engine step that the GPU waits for:
+	// scheduling, input preparation, sampling round trip.
+	HostStep Coefficient = iota
+	// HostSequence is the host time per running sequence and step.
+	HostSequence
+	// HostPrefill is the further host time of a step that carries prompt
+	// tokens (no captured graph, block allocation).
+	HostPrefill
+	// RequestFixed is the time from arrival to the first step that a request
+	// always pays: HTTP, tokenizer, queue hand-over.
+	RequestFixed
+	// LayerGQA and the three after it are the fixed time of one token-mixer
+	// layer beyond its kernels' streaming time: launches, gaps, small kernels.
+	LayerGQA
+	LayerMLA
+	LayerSparse
+	LayerRecurrent
+	// LayerDense and LayerMoE are the same for one feed-forward layer.
+	LayerDense
+	LayerMoE
+	// LayerPrefill is the further fixed time of one layer in a step that
+	// carries prompt tokens.
+	LayerPrefill
+
+	GEMMDecodeBF16
+	GEMMDecodeFP8
+	GEMMDecodeFP4
+	GEMMDecodeINT4
+	GEMMPrefillBF16
+	GEMMPrefillFP8
+	GEMMPrefillFP4
+	GEMMPrefillINT4
+	MoEDecodeBF16
+	MoEDecodeFP8
+	MoEDecodeFP4
+	MoEDecodeINT4
+	MoEPrefillBF16
+	MoEPrefillFP8
+	MoEPrefillFP4
+	MoEPrefillINT4
+	AttentionDecodeGQA
+	AttentionDecodeMLA
+	AttentionDecodeSparse
+	AttentionDecodeRecurrent
+	AttentionPrefillGQA
+	AttentionPrefillMLA
+	AttentionPrefillSparse
+	AttentionPrefillRecurrent
+	// Stream multiplies norms, activations, casts and sampling passes.
+	Stream
+	// AllReduceSmall and AllReduceLarge multiply tensor-parallel all-reduces
+	// of decode steps and of prefill steps.
+	AllReduceSmall
+	AllReduceLarge
+	// AllToAll multiplies expert dispatch and combine.
+	AllToAll
+	// ExpertParallel multiplies the expert kernels when experts are spread
+	// over ranks (imbalance and permutation beyond the routing statistics).
+	ExpertParallel
+	// AttentionDP multiplies the step when attention is data parallel: ranks
+	// wait for the slowest.
+	AttentionDP
+	// PrefillQueue multiplies the wait for other requests' prompts.
+	PrefillQueue
+
+	NumCoefficients
+)
+
+var coefficientNames = [NumCoefficients]string{
+	"host_step", "host_sequence", "host_prefill", "request_fixed",
+	"layer_gqa", "layer_mla", "layer_sparse", "layer_recurrent", "layer_dense", "layer_moe", "layer_prefill",
+	"gemm_decode_bf16", "gemm_decode_fp8", "gemm_decode_fp4", "gemm_decode_int4",
+	"gemm_prefill_bf16", "gemm_prefill_fp8", "gemm_prefill_fp4", "gemm_prefill_int4",
+	"moe_decode_bf16", "moe_decode_fp8", "moe_decode_fp4", "moe_decode_int4",
+	"moe_prefill_bf16", "moe_prefill_fp8", "moe_prefill_fp4", "moe_prefill_int4",
+	"attention_decode_gqa", "attention_decode_mla", "attention_decode_sparse", "attention_decode_recurrent",
+	"attention_prefill_gqa", "attention_prefill_mla", "attention_prefill_sparse", "attention_prefill_recurrent",
+	"stream", "all_reduce_small", "all_reduce_large", "all_to_all", "expert_parallel", "attention_dp", "prefill_queue",
+}
+
+// String returns the key used in configs/engines/efficiency.
+func (c Coefficient) String() string {
+	if c < NumCoefficients {
+		return coefficientNames[c]
+	}
+	return "unknown"
+}
+
+// IsTime reports whether the coefficient is a fixed time in seconds rather
+// than a multiplier.
+func (c Coefficient) IsTime() bool { return c <= LayerPrefill }
+
+// ParseCoefficient returns the coefficient spelled name.
+func ParseCoefficient(name string) (Coefficient, error) {
+	for i, n := range coefficientNames {
+		if n == name {
+			return Coefficient(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown coefficient %q", name)
+}
+
+// ByFormat returns the member for weights stored as f of a family of four
+// coefficients whose first is the bf16 one.
+func (c Coefficient) ByFormat(f models.Format) Coefficient {
+	switch f.Element {
+	case models.FP8, models.INT8:
+		return c + 1
+	case models.FP4, models.FP6:
+		return c + 2
+	case models.INT4:
+		return c + 3
+	}
+	return c
+}
+
+// Mixer is the token-mixer family that attention coefficients are kept for.
+type Mixer uint8
+
+// The token-mixer families.
+const (
+	MixerGQA Mixer = iota
+	MixerMLA
+	MixerSparse
+	MixerRecurrent
+)
+
+// MixerOf returns the family of a layer's token mixer.
+func MixerOf(a models.Attention) Mixer {
+	switch {
+	case a.Kind == models.AttentionRecurrent:
+		return MixerRecurrent
+	case a.Sparse.TopK > 0 || a.Sparse.Compress > 1:
+		return MixerSparse
+	case a.Kind == models.AttentionMLA:
+		return MixerMLA
+	}
+	return MixerGQA
+}
+
+// ByMixer returns the member for mixer m of a family of four coefficients
+// whose first is the GQA one.
+func (c Coefficient) ByMixer(m Mixer) Coefficient { return c + Coefficient(m) }
+
+// Efficiency is how well one release of an engine uses one GPU architecture.
+type Efficiency struct {
+	Values [NumCoefficients]float64
+	// Spread is the standard deviation of log(measured/predicted) of the points
+	// the efficiency was fitted on, for the time per output token, the time to
+	// first token and the throughput.
+	Spread Spread
+	// Source says what the values were fitted on.
+	Source string
+}
+
+// Spread holds log-standard deviations of calibration residuals.
+type Spread struct {
+	TPOT, TTFT, Throughput float64
+}
