@@ -32,9 +32,8 @@ type classFacts struct {
 	Shared bool `yaml:"shared"`
 	// Norms is the number of norms of a layer; 0 = 2.
 	Norms int `yaml:"norms"`
-	// Window is how the class places sliding windows when the config states
-	// only a length: "every N" makes each Nth layer full, "none" ignores the
-	// length.
+	// FullEvery is how the class places sliding windows when the config states
+	// only their length: every Nth layer is full; 0 = none is.
 	FullEvery int `yaml:"full_every"`
 	// Recurrent names the recurrent layer that "linear_attention" means.
 	Recurrent string `yaml:"recurrent"`

@@ -5,6 +5,20 @@
 //
 // An [Architecture] comes from a Hugging Face config.json ([Import]) or from a
 // preset ([Catalog]); either way a dimension that is not stated is an error,
-// never a default. The package reads what it is handed (bytes, an fs.FS): it
-// opens no file by itself and knows nothing of GPUs, parallelism or time.
+// never a default, except for the sparse configs of a few Hugging Face classes
+// whose defaults configs/models/defaults.yaml lists, and then with a
+// [Warning]. Configs are read by the meaning of their keys and layer patterns,
+// not by the name of the model.
+//
+// Sizes are counted from the shapes ([Architecture.Params]): parameters are
+// exact numbers, bytes include the scales of a [Format]. The drafter and the
+// vision tower are classes of their own and not part of the total.
+//
+// A model whose layers hold two token mixers (Falcon-H1, LongCat) is written
+// with two layers for each. Not modelled: encoder-decoder models, the tables
+// of hash routing, and the cache of the vision tower; the size of a vision
+// tower is an estimate.
+//
+// The package reads what it is handed (bytes, an fs.FS): it opens no file by
+// itself and knows nothing of GPUs, parallelism or time.
 package models

@@ -41,7 +41,7 @@ func (c *config) architecture() *Architecture {
 		}
 	}
 	a.Partial = c.class.Suspect != "" || strings.Contains(c.path, ".partial") || strings.Contains(c.path, ".sparse")
-	if a.Hidden == 0 || c.problem != nil {
+	if len(c.missing) > 0 || c.problem != nil { // report what else is missing at once
 		c.need(headKeys...)
 		if len(c.layerLists()) == 0 {
 			c.need(layerKeys...)
@@ -157,6 +157,8 @@ func (c *config) attention(i int, p layerPlan) Attention {
 		t.Window = c.need(append([]string{"sliding_window"}, windowKeys[1:]...)...)
 	case mixChunked:
 		t.Window = c.need("attention_chunk_size")
+	case mixCross:
+		t.Kind = AttentionCross
 	}
 	if n := c.dim(contextKeys...); n > 0 && t.Window >= n {
 		t.Window = 0

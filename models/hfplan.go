@@ -14,6 +14,7 @@ const (
 	mixFull
 	mixSliding
 	mixChunked
+	mixCross
 	mixRecurrent
 )
 
@@ -70,6 +71,13 @@ func (c *config) plan() []layerPlan {
 	if len(mixers) == 0 {
 		c.miss(layerKeys...)
 		return nil
+	}
+	if l, ok := c.ints("cross_attention_layers"); ok { // Llama-3.2 Vision
+		for _, i := range l {
+			if i >= 0 && i < len(mixers) {
+				mixers[i].mixer = mixCross
+			}
+		}
 	}
 	plan := make([]layerPlan, 0, len(mixers))
 	isMoE := c.moeLayers(len(mixers))
@@ -337,7 +345,7 @@ func (c *config) windowedMixers(out []layerPlan) []layerPlan {
 		}
 		return out
 	}
-	period := firstPositive(c.dim("sliding_window_pattern", "_sliding_window_pattern"), c.class.FullEvery)
+	period := firstPositive(c.dim("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"), c.class.FullEvery)
 	from := 0
 	if use, ok := c.stated("use_sliding_window"); ok && use && period == 0 { // Qwen2: the upper layers
 		from = c.dim("max_window_layers")

@@ -245,6 +245,8 @@ func TestImportPatterns(t *testing.T) {
 		{"LLLG", small.with(obj{"sliding_window": 128, "sliding_window_pattern": "LLLG"}), "SSSF"},
 		{"attention_chunk_size", small.with(obj{"attention_chunk_size": 512, "no_rope_layers": []int{1, 1, 1, 0}}), "CCCF"},
 		{"jamba", small.with(obj{"attn_layer_period": 4, "attn_layer_offset": 2, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2}), "RRFR"},
+		{"cross_attention_layers", small.with(obj{"cross_attention_layers": []int{1, 3}}), "FXFX"},
+		{"global_attn_every_n_layers", small.with(obj{"sliding_window": 128, "global_attn_every_n_layers": 2}), "SFSF"},
 		{"gpt-oss without a list", small.with(obj{"model_type": "gpt_oss", "sliding_window": 128}), "SFSF"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -266,6 +268,8 @@ func letter(t Attention) byte {
 		return '-'
 	case t.Kind == AttentionRecurrent:
 		return 'R'
+	case t.Kind == AttentionCross:
+		return 'X'
 	case t.Sparse.Compress > 1:
 		return 'K'
 	case t.Window == 128:

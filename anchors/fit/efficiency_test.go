@@ -59,5 +59,19 @@ func TestExplore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if v := os.Getenv("VENDOR"); v != "" {
+		var keep []Sample
+		for _, s := range samples {
+			if s.Request.GPU.Vendor == v {
+				keep = append(keep, s)
+			}
+		}
+		samples = keep
+	}
+	if n := os.Getenv("LIMIT"); n != "" {
+		var k int
+		fmt.Sscan(n, &k)
+		samples = samples[:k]
+	}
 	explore(t, samples, base)
 }

@@ -77,12 +77,12 @@ func (s *Sample) predict(e *software.Efficiency) (tpot, ttft float64) {
 }
 
 // Fold returns the cross-validation fold of a sample: all points of one
-// configuration (GPU, model, format, engine, layout, lengths) share a fold, as
+// configuration (GPU, model, format, engine, TP, lengths) share a fold, as
 // the points of a new configuration would.
 func (s *Sample) Fold(folds int) int {
 	p := s.Measured
 	h := fnv.New32a()
-	fmt.Fprintf(h, "%s|%s|%s|%s|%d|%d|%v|%v|%v", p.GPU, p.Model, p.WeightDType, p.Engine, p.TP, p.EP, p.AttentionDP, p.InputLen, p.OutputLen)
+	fmt.Fprintf(h, "%s|%s|%s|%s|%d|%v|%v", p.GPU, p.Model, p.WeightDType, p.Engine, p.TP, p.InputLen, p.OutputLen)
 	return int(h.Sum32() % uint32(folds))
 }
 

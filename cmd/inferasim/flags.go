@@ -121,17 +121,17 @@ func (f *requestFlags) bindModel(fs *pflag.FlagSet) {
 
 func (f *requestFlags) bindWorkload(fs *pflag.FlagSet) {
 	f.inputLen, f.outputLen = 1024, 128
-	f.servingModel, f.arrivalModel = "continuous", "closed"
+	f.servingModel = "continuous"
 	f.samplingTopP, f.temperature = 1, 1
 	fs.Var(cli.Int(&f.inputLen, 1, maxTokens), "input-len", "prompt tokens per request")
 	fs.Var(cli.Int(&f.outputLen, 1, maxTokens), "output-len", "generated tokens per request")
 	fs.Var(cli.Int(&f.concurrency, 0, 10_000_000), "max-concurrency", "requests in flight over all replicas (0 = as many as memory holds)")
-	fs.Var(cli.Int(&f.batch, 0, 10_000_000), "inference-batch-size", "batch of --serving-model static (0 = the concurrency)")
+	fs.Var(cli.Int(&f.batch, 0, 10_000_000), "inference-batch-size", "batch of one replica under --serving-model static (0 = the concurrency)")
 	fs.Var(cli.Int(&f.maxContext, 0, maxTokens), "max-context-len", "longest sequence that memory is planned for (0 = input + output)")
 	fs.Var(cli.Float(&f.prefixHit, 0, 1), "prefix-cache-hit-rate", "share of prompt tokens found in the cache")
 	fs.Var(cli.Choice(&f.servingModel, "continuous", "static"), "serving-model", "continuous batching, or static batches")
 	fs.Var(cli.Float(&f.requestRate, 0, 10_000_000), "request-rate", "offered requests per second over all replicas (0 = closed loop)")
-	fs.Var(cli.Choice(&f.arrivalModel, "closed", "none", "poisson", "deterministic"), "arrival-model", "how requests arrive when --request-rate is set")
+	fs.Var(cli.Choice(&f.arrivalModel, "", "closed", "none", "poisson", "deterministic"), "arrival-model", "how requests arrive (default: poisson with --request-rate, else closed)")
 	fs.Var(cli.Float(&f.specTokens, 0, 64), "speculative-num-tokens", "draft tokens per step (0 = no speculation)")
 	fs.Var(cli.Float(&f.acceptance, 0, 1), "speculative-acceptance-rate", "chance that one draft token is accepted")
 	fs.Var(cli.Float(&f.specLength, 0, 65), "speculative-accepted-length", "measured tokens per step instead of an acceptance rate (0 = not measured)")
@@ -186,8 +186,8 @@ func (f *requestFlags) bindCommunication(fs *pflag.FlagSet) {
 	fs.Var(cli.Choice(&f.a2aAlgorithm, "auto", "direct", "single_shot", "hierarchical"), "ep-a2a-algo", "all-to-all algorithm")
 	fs.Var(cli.Float(&f.prefillOverlap, 0, 1), "prefill-comm-overlap", "share of collectives hidden behind compute in steps with prompts")
 	fs.Var(cli.Float(&f.decodeOverlap, 0, 1), "decode-comm-overlap", "the same in decode steps")
-	fs.Var(cli.Float(&f.arEfficiency, 0, 1000), "tp-allreduce-efficiency", "factor on all-reduce time")
-	fs.Var(cli.Float(&f.a2aEfficiency, 0, 1000), "ep-a2a-efficiency", "factor on all-to-all time")
+	fs.Var(cli.Positive(&f.arEfficiency, 1000), "tp-allreduce-efficiency", "factor on all-reduce time: 1.2 = 20 % longer")
+	fs.Var(cli.Positive(&f.a2aEfficiency, 1000), "ep-a2a-efficiency", "factor on all-to-all time: 1.2 = 20 % longer")
 	fs.BoolVar(&f.quickReduce, "quick-reduce", false, "quantised all-reduce for large messages")
 	fs.BoolVar(&f.fusedNorm, "fuse-rmsnorm-allreduce", false, "norm fused into the all-reduce")
 	fs.BoolVar(&f.deepEP, "enable-deepep", false, "expert dispatch overlapped with expert compute")
@@ -228,5 +228,5 @@ func (f *requestFlags) bindFidelity(fs *pflag.FlagSet) {
 	fs.Var(cli.Choice(&f.mode, modeBenchmark, modeSimulate, modeBoth), "profiling-mode", "what numbers stand on: a measured anchor, the analytic model, or both")
 	fs.StringVar(&f.anchorStore, "anchor-store", "", "directory of measured anchors")
 	fs.StringSliceVar(&f.loadBenchmark, "load-benchmark", nil, "anchor file to calibrate with")
-	fs.Var(cli.Choice(&f.gemmBackend, "auto", "curves", "roofline"), "gemm-backend", "kernel prices: calibrated curves, or bounds only")
+	fs.Var(cli.Choice(&f.gemmBackend, "auto", "origami", "curves", "roofline"), "gemm-backend", "kernel prices: tile model with calibrated curves (auto, origami, curves), or bounds only (roofline)")
 }

@@ -32,7 +32,7 @@ func anchorVariables() []cli.Variable {
 		{Group: group, Name: "INFERASIM_MODEL", Flag: "model",
 			Help: "model preset, also used to match measurements; a checkpoint only when it contains / or exists on disk"},
 		{Group: group, Name: "INFERASIM_ROOT",
-			Help: "directory that relative configuration paths start from; unset: the nearest parent with configs/models"},
+			Help: "directory that relative paths of model, hardware and coverage files start from; unset: the working directory"},
 	}
 }
 
@@ -78,7 +78,7 @@ func analyticVariables() []cli.Variable {
 	const group = "Analytic model"
 	return []cli.Variable{
 		{Group: group, Name: "INFERASIM_GEMM_BACKEND", Flag: "gemm-backend",
-			Help: "matrix-multiplication model; unset chooses one"},
+			Help: "matrix-multiplication model: origami (tile model with calibrated curves) or roofline (bounds only); unset is origami"},
 		{Group: group, Name: "INFERASIM_GPU_ARCH", Flag: "gpu-arch",
 			Help: "hardware profile to model, such as mi355x or gfx950; unset probes this machine"},
 		{Group: group, Name: "INFERASIM_GPU_CLOCK_MHZ", Flag: "gpu-clock-mhz", Check: positive(),
@@ -91,14 +91,14 @@ func analyticVariables() []cli.Variable {
 func collectiveVariables() []cli.Variable {
 	const group = "Collectives"
 	return []cli.Variable{
-		{Group: group, Name: "INFERASIM_INFER_AR_FLOOR_US", Default: "10.0", Check: atLeastZero(),
-			Help: "fixed time of an all-reduce in microseconds"},
-		{Group: group, Name: "INFERASIM_INFER_A2A_FLOOR_US", Default: "30.0", Check: atLeastZero(),
-			Help: "fixed time of an all-to-all in microseconds"},
-		{Group: group, Name: "INFERASIM_CUSTOM_AR_MAX_MB", Default: "8", Check: atLeastZero(),
-			Help: "largest all-reduce message in MB priced by the small-message fit; the bandwidth model takes over above"},
-		{Group: group, Name: "INFERASIM_A2A_MEASURED_MAX_MB", Default: "32", Check: atLeastZero(),
-			Help: "the same limit for the all-to-all of expert parallelism"},
+		{Group: group, Name: "INFERASIM_INFER_AR_FLOOR_US", Check: atLeastZero(),
+			Help: "fixed time of an all-reduce in microseconds; unset: as measured"},
+		{Group: group, Name: "INFERASIM_INFER_A2A_FLOOR_US", Check: atLeastZero(),
+			Help: "fixed time of an all-to-all in microseconds; unset: as measured"},
+		{Group: group, Name: "INFERASIM_CUSTOM_AR_MAX_MB", Check: atLeastZero(),
+			Help: "largest all-reduce message in MB priced by the small-message fit; the bandwidth model takes over above; unset: as measured"},
+		{Group: group, Name: "INFERASIM_A2A_MEASURED_MAX_MB", Check: atLeastZero(),
+			Help: "the same limit for the all-to-all of expert parallelism; unset: as measured"},
 	}
 }
 
@@ -106,7 +106,7 @@ func moeVariables() []cli.Variable {
 	const group = "Mixture of experts"
 	return []cli.Variable{
 		{Group: group, Name: "INFERASIM_MOE_SIM_KERNEL", Check: oneOf("vllm_fused", "turbo", "legacy"),
-			Help: "kernel model of the expert matrices: vllm_fused for serving, turbo or legacy as in training; unset follows the request"},
+			Help: "kernel model of the expert matrices: vllm_fused prices the fused kernel of serving; turbo and legacy (training) are priced the same, with a warning"},
 		{Group: group, Name: "INFERASIM_MOE_IMB_ROOFLINE", Default: "1", Check: cli.Boolean,
 			Help: "apply the imbalance of expert load inside the roofline; 0 multiplies the result instead"},
 		{Group: group, Name: "INFERASIM_ORIGAMI_IMB_PERVIEW", Default: "1", Check: cli.Boolean,

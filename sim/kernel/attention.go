@@ -9,6 +9,7 @@ const queryTile = 128
 type prefill struct {
 	ramp, perByte, perFLOP, inverse float64
 	softmax, tail, prologue         float64
+	overlap                         float64
 	narrow, narrowRamp              float64
 	invCU                           float64
 	perCached                       float64 // s per byte re-read through the caches
@@ -25,7 +26,7 @@ func visible(n, context, limit float64) float64 {
 // PrefillAttention prices the attention core over one chunk (or over Sequences
 // equal chunks in one launch): causal scores only, every query tile padded to
 // 128 rows, softmax priced beside the two products, K and V re-read from the
-// last-level cache once per query tile.
+// caches once per query tile.
 func (m *Model) PrefillAttention(a PrefillAttention) Estimate {
 	if !(a.Tokens > 0) || a.Heads <= 0 {
 		return Estimate{}
@@ -51,6 +52,10 @@ func (m *Model) PrefillAttention(a PrefillAttention) Estimate {
 	// The diagonal, the far edge of a window and the ragged end are computed in
 	// whole tiles: half a tile more per query, a whole one behind a window.
 	tiles := stepUp(a.Tokens * (1.0 / queryTile))
+	if group := heads / larger(1, float64(a.KVHeads)); group > 1 {
+		// Short chunks pack the query heads of one KV head into a tile.
+		tiles = smaller(tiles, stepUp(a.Tokens*group*(1.0/queryTile))/group)
+	}
 	edge := (0.5*queryTile + c.prologue) * a.Tokens
 	if a.Window > 0 {
 		edge += 0.5 * queryTile * larger(0, smaller(a.Tokens, all-limit))
@@ -88,7 +93,7 @@ func (m *Model) PrefillAttention(a PrefillAttention) Estimate {
 		memory += sequences * scores * perToken * c.perGathered * (1 - limit/all)
 	}
 	memory = larger(memory, sequences*heads*tiles*(scores/a.Tokens)*dims*2*c.perCached)
-	t := ramp + larger(memory, arithmetic)
+	t := combine(ramp, c.overlap, memory, arithmetic)
 	return m.estimate(t, bytes, flops, c.inverse, ramp, memory, arithmetic)
 }
 
@@ -142,11 +147,11 @@ func (m *Model) DecodeAttention(d DecodeAttention) Estimate {
 }
 
 func newPrefill(c PrefillCurve, g part) prefill {
-	cached := g.lastLevel
+	cached := g.bandwidth * c.Cached
 	return prefill{
 		ramp: c.RampMicroseconds * 1e-6, perByte: 1 / (g.bandwidth * c.Memory),
 		perFLOP: g.units / (g.bf16 * c.Compute), inverse: 1 / g.bf16,
-		softmax: c.Softmax, tail: c.Tail, prologue: c.Prologue, narrow: c.Narrow, narrowRamp: c.NarrowRampMicroseconds * 1e-6, invCU: 1 / g.units,
+		softmax: c.Softmax, tail: c.Tail, prologue: c.Prologue, overlap: c.Overlap, narrow: c.Narrow, narrowRamp: c.NarrowRampMicroseconds * 1e-6, invCU: 1 / g.units,
 		perCached: 1 / cached, perGathered: 1 / (cached * c.Gather),
 	}
 }

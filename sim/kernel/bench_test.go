@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"testing"
 
+	"infera/configs"
 	"infera/internal/units"
 	"infera/sim/kernel"
 )
@@ -56,10 +57,26 @@ func TestPricingDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func BenchmarkNew(b *testing.B) {
-	m := model(b, "mi355x")
-	_ = m
+func BenchmarkLoadCurves(b *testing.B) {
+	gpu := part(b, "mi355x")
+	b.ReportAllocs()
 	for b.Loop() {
-		model(b, "mi355x")
+		if _, err := kernel.LoadCurves(configs.FS, gpu); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	gpu := part(b, "mi355x")
+	curves, err := kernel.LoadCurves(configs.FS, gpu)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := kernel.New(gpu, curves); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -66,12 +66,16 @@ type PrefillCurve struct {
 	Tail float64 `yaml:"tail"`
 	// Prologue is the start and end of one query tile in cached tokens.
 	Prologue float64 `yaml:"prologue"`
+	// Overlap is the share of the smaller of memory and arithmetic that shows.
+	Overlap float64 `yaml:"overlap"`
 	// Narrow multiplies the arithmetic when the cache is 8 bits wide or less,
 	// NarrowRampMicroseconds adds to the ramp then.
 	Narrow                 float64 `yaml:"narrow"`
 	NarrowRampMicroseconds float64 `yaml:"narrow_ramp_us"`
-	// Gather is the achievable share of the last-level bandwidth (HBM where the
-	// part states none) when every query fetches entries of its own.
+	// Cached is the bandwidth at which query tiles re-read K and V, as a multiple
+	// of that of the HBM.
+	Cached float64 `yaml:"cached"`
+	// Gather is the share of that when every query fetches entries of its own.
 	Gather float64 `yaml:"gather"`
 
 	Source   string   `yaml:"source"`

@@ -27,7 +27,7 @@
 //     network is two such kernels and the partly cached write of its per-row output.
 //   - Prefill attention computes causal scores in query tiles of 128 rows with the
 //     softmax beside the products; the longest tile bounds a short launch; K and V
-//     are re-read from the last-level cache once per query tile, or once per query
+//     are re-read from the caches once per query tile, or once per query
 //     when each picks entries of its own.
 //   - Decode attention reads the cache once per KV head (once for all heads over
 //     absorbed latents), packs the queries of a KV head into one tile and splits long

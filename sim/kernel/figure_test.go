@@ -25,7 +25,7 @@ func TestBoundsByHand(t *testing.T) {
 		{"bf16 cube", mi355x.GEMM(8192, 8192, 8192, formats["bf16"]), 3 * 8192 * 8192 * 2, 1.099511627776e12, 1.099511627776e12 / 2516.6e12, kernel.BoundCompute},
 		// mxfp4: 4.25 bits an element; 4096 x 4096 weights are 8,912,896 B, 16
 		// rows of fp4 activations 32,768 B, of bf16 output 131,072 B.
-		{"mxfp4", mi355x.GEMM(16, 4096, 4096, formats["mxfp4"]), 8912896 + 32768 + 131072, 2 * 16 * 4096 * 4096, 9076736 / 8e12, kernel.BoundCompute},
+		{"mxfp4", mi355x.GEMM(16, 4096, 4096, formats["mxfp4"]), 8912896 + 32768 + 131072, 2 * 16 * 4096 * 4096, 9076736 / 8e12, kernel.BoundLaunch},
 		// 103.5 experts of 2048 x 7168 fp8 with fp32 scales per 128 x 128.
 		{
 			"grouped", mi300x.GroupedGEMM(kernel.Grouped{Rows: 512, Active: 103.5, Busiest: 1, N: 2048, K: 7168, Weights: formats["fp8_block"]}),

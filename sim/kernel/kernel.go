@@ -9,7 +9,7 @@ import (
 type Bound uint8
 
 // The bounds. A kernel of this package is bound by memory, arithmetic or its
-// own start-up; callers add the fabric and the host.
+// own start-up and latency; callers add the fabric and the host.
 const (
 	BoundHBM Bound = iota
 	BoundCompute

@@ -303,6 +303,41 @@ func TestNoCliffBetweenAdjacentRows(t *testing.T) {
 	}
 }
 
+// One more token, sequence or cached block never jumps either.
+func TestNoCliffElsewhere(t *testing.T) {
+	t.Parallel()
+	w, kv := formats["fp8_block"], formats["fp8"]
+	steps := map[string]func(m *kernel.Model, n float64) kernel.Estimate{
+		"fused experts": func(m *kernel.Model, n float64) kernel.Estimate {
+			return m.FusedMoE(kernel.FusedMoE{Tokens: n, Rows: 8 * n, Active: 256 * (1 - math.Pow(1-8.0/256, n)), Busiest: 1, Hidden: 7168, Intermediate: 256, Gated: true, Weights: w})
+		},
+		"prefill": func(m *kernel.Model, n float64) kernel.Estimate {
+			return m.PrefillAttention(kernel.PrefillAttention{Tokens: n, Context: 1000, Heads: 16, KVHeads: 2, KDim: 128, VDim: 128, Window: 1024, KV: kv})
+		},
+		"sparse context": func(m *kernel.Model, n float64) kernel.Estimate {
+			return m.PrefillAttention(kernel.PrefillAttention{Tokens: 512, Context: n, Heads: 16, KVHeads: 1, KDim: 576, VDim: 512, MLA: true, TopK: 1024, KV: kv})
+		},
+		"decode": func(m *kernel.Model, n float64) kernel.Estimate {
+			return m.DecodeAttention(kernel.DecodeAttention{Sequences: n, Tokens: 1, KVTokens: 2000 * n, Heads: 16, KVHeads: 2, KDim: 128, VDim: 128, KV: kv})
+		},
+		"draft tokens": func(m *kernel.Model, n float64) kernel.Estimate {
+			return m.DecodeAttention(kernel.DecodeAttention{Sequences: 32, Tokens: n, KVTokens: 32 * 4000, Heads: 16, KVHeads: 2, KDim: 128, VDim: 128, KV: kv})
+		},
+	}
+	for part, m := range allModels(t) {
+		for name, price := range steps {
+			last := price(m, 1).Time
+			for n := 2.0; n <= 2000; n++ {
+				now := price(m, n).Time
+				if r := float64(now/last) / (n / (n - 1)); r > 1.35 {
+					t.Errorf("%s %s: %.2f times the ideal at %g", part, name, r, n)
+				}
+				last = now
+			}
+		}
+	}
+}
+
 func TestWaveEffectShows(t *testing.T) {
 	t.Parallel()
 	m := model(t, "mi355x")

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,22 +73,67 @@ func LoadCurves(fsys fs.FS, gpu *hardware.GPU) (*Curves, error) {
 	if gpu == nil {
 		return nil, fmt.Errorf("%w: no GPU given", ErrNoCurves)
 	}
-	all, err := Load(fsys)
+	heads, names, err := headers(fsys)
 	if err != nil {
 		return nil, err
 	}
-	var best *Curves
-	bestRank := math.Inf(1)
-	for _, c := range all {
-		if r := c.distance(gpu); r < bestRank {
-			best, bestRank = c, r
+	best, bestRank := -1, math.Inf(1)
+	for i := range heads {
+		if r := heads[i].distance(gpu); r < bestRank {
+			best, bestRank = i, r
 		}
 	}
-	if best == nil {
-		return nil, fmt.Errorf("%w for %s (isa %q, architecture %q); known: %s", ErrNoCurves, gpu.Name, gpu.ISA, gpu.Arch, served(all))
+	if best < 0 {
+		return nil, fmt.Errorf("%w for %s (isa %q, architecture %q); known: %s", ErrNoCurves, gpu.Name, gpu.ISA, gpu.Arch, served(heads))
 	}
-	best.StandIn = bestRank >= standInRank
-	return best, nil
+	c, err := loadFile(fsys, names[best])
+	if err != nil {
+		return nil, err
+	}
+	c.StandIn = bestRank >= standInRank
+	return c, nil
+}
+
+// header is what chooses among files of curves; the keys are those of [Curves].
+type header struct {
+	Name          string   `yaml:"name"`
+	Vendor        string   `yaml:"vendor"`
+	ISA           string   `yaml:"isa"`
+	Arch          string   `yaml:"arch"`
+	ComputeUnits  int      `yaml:"compute_units"`
+	Power         float64  `yaml:"power_w"`
+	StandsInFor   []string `yaml:"stands_in_for"`
+	StandInSpread float64  `yaml:"stand_in_spread"`
+	Source        string   `yaml:"source"`
+}
+
+// headers reads the part of every file above its curves: decoding all curves to
+// take one would be most of the start-up of a command.
+func headers(fsys fs.FS) (heads []header, names []string, err error) {
+	entries, err := fs.ReadDir(fsys, Dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read kernel curves: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() || path.Ext(e.Name()) != ".yaml" {
+			continue
+		}
+		name := path.Join(Dir, e.Name())
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read kernel curves: %w", err)
+		}
+		top, _, found := bytes.Cut(data, []byte("\nmatrix:"))
+		if !found {
+			return nil, nil, fmt.Errorf("%s: no key matrix after the part's own", name)
+		}
+		var h header
+		if err := strict.YAML(name, top, &h); err != nil {
+			return nil, nil, err
+		}
+		heads, names = append(heads, h), append(names, name)
+	}
+	return heads, names, nil
 }
 
 const (
@@ -97,7 +143,7 @@ const (
 
 // distance ranks the curves for a part: same instruction set by the logarithms of
 // the unit and power ratios, same architecture, stand-in, or +Inf.
-func (c *Curves) distance(gpu *hardware.GPU) float64 {
+func (c *header) distance(gpu *hardware.GPU) float64 {
 	off := 0.0
 	if gpu.ComputeUnits > 0 && c.ComputeUnits > 0 {
 		off = math.Abs(math.Log(float64(gpu.ComputeUnits) / float64(c.ComputeUnits)))
@@ -116,7 +162,7 @@ func (c *Curves) distance(gpu *hardware.GPU) float64 {
 	return math.Inf(1)
 }
 
-func served(all []*Curves) string {
+func served(all []header) string {
 	var names []string
 	for _, c := range all {
 		names = append(names, c.Arch)
@@ -211,8 +257,8 @@ func (c PrefillCurve) check() error {
 	return ranges(
 		within{"ramp_us", c.RampMicroseconds, 0, longRamp}, within{"memory", c.Memory, leastShare, 1},
 		within{"compute", c.Compute, leastShare, 1}, within{"softmax", c.Softmax, 0, large},
-		within{"tail", c.Tail, 0, 1}, within{"narrow", c.Narrow, 0.1, 10},
-		within{"prologue", c.Prologue, 0, large}, within{"narrow_ramp_us", c.NarrowRampMicroseconds, 0, longRamp}, within{"gather", c.Gather, leastShare, 1},
+		within{"tail", c.Tail, 0, 1}, within{"overlap", c.Overlap, 0, 1}, within{"narrow", c.Narrow, 0.1, 10},
+		within{"prologue", c.Prologue, 0, large}, within{"narrow_ramp_us", c.NarrowRampMicroseconds, 0, longRamp}, within{"cached", c.Cached, 1, 1000}, within{"gather", c.Gather, leastShare, 1},
 		c.Residual.ranges(),
 	)
 }

@@ -115,6 +115,24 @@ func TestUnknownPartIsAnError(t *testing.T) {
 	}
 }
 
+func TestBadHeader(t *testing.T) {
+	t.Parallel()
+	good := read(t, "kernels/gfx950.yaml")
+	for _, c := range []struct{ name, old, new, want string }{
+		{"unknown key", "isa:", "iza:", `unknown key "iza"; did you mean "isa"?`},
+		{"no curves", "\nmatrix:", "\nmatrices:", "no key matrix"},
+		{"bad curve", "memory: 0.", "memory: 7.", "is not within"},
+	} {
+		fsys := fstest.MapFS{"kernels/bad.yaml": {Data: []byte(strings.Replace(good, c.old, c.new, 1))}}
+		if _, err := kernel.LoadCurves(fsys, part(t, "mi355x")); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+	if _, err := kernel.LoadCurves(fstest.MapFS{}, part(t, "mi355x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+}
+
 func TestBadCurves(t *testing.T) {
 	t.Parallel()
 	good := read(t, "kernels/gfx950.yaml")

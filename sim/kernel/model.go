@@ -48,7 +48,7 @@ func formatKey(w *models.Format) int {
 
 // part is what the curves are multiplied with.
 type part struct {
-	units, bandwidth, lastLevel, bf16 float64
+	units, bandwidth, bf16 float64
 }
 
 // New binds curves to a part. The errors say which number of the part or which
@@ -68,10 +68,7 @@ func New(gpu *hardware.GPU, curves *Curves) (*Model, error) {
 	if count <= 0 {
 		count = curves.ComputeUnits
 	}
-	g := part{float64(count), float64(gpu.Bandwidth), float64(gpu.LastLevelBandwidth), float64(gpu.Peaks.BF16)}
-	if !(g.lastLevel > g.bandwidth) {
-		g.lastLevel = g.bandwidth
-	}
+	g := part{float64(count), float64(gpu.Bandwidth), float64(gpu.Peaks.BF16)}
 	m := &Model{invBW: 1 / g.bandwidth}
 	for d := models.DTypeUnknown; d <= models.INT4; d++ {
 		inverse := 1 / float64(gpu.Peak(d))
@@ -115,12 +112,18 @@ func (m *Model) Spread(f Family) float64 {
 	return 0
 }
 
+// usefulShare is the share of useful operations below which arithmetic is latency:
+// padded tiles of one row, a serial K loop.
+const usefulShare = 0.1
+
 // estimate closes an operation: the lower bound holds whatever the curves say.
 func (m *Model) estimate(t, bytes, flops, perFLOP, ramp, memory, arithmetic float64) Estimate {
 	lower := larger(bytes*m.invBW, flops*perFLOP)
 	bound := BoundHBM
 	switch {
 	case ramp > memory && ramp > arithmetic:
+		bound = BoundLaunch
+	case arithmetic > memory && flops*perFLOP < usefulShare*arithmetic:
 		bound = BoundLaunch
 	case arithmetic > memory:
 		bound = BoundCompute

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"sync"
 	"testing"
 
 	"infera/configs"
@@ -197,9 +198,12 @@ var (
 
 func plain(tp int) layout.Layout { return layout.Layout{TP: tp, PP: 1, EP: 1, AttentionDP: 1} }
 
+// engines loads the shipped engine files once.
+var engines = sync.OnceValues(func() (*software.Catalog, error) { return software.Load(configs.FS) })
+
 func defaults(t testing.TB, engine, release string, gpu *hardware.GPU) *software.Defaults {
 	t.Helper()
-	c, err := software.Load(configs.FS)
+	c, err := engines()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -355,16 +354,4 @@ func BenchmarkReport(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-func ExampleSize() {
-	gpu := card("mi300x", "amd", "gfx942", 191.98)
-	r := Request{GPU: gpu, Layout: plain(1), Engine: defaults(&testing.T{}, "vllm", "0.22.0", gpu), InputLen: 1024, OutputLen: 1024}
-	rep, err := Size(llama8B(), &r)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("fits %v, weights %.2f GiB, %d bytes per token\n", rep.OK, rep.Weights.GiB(), int(rep.KVBytesPerToken))
-	// Output: fits true, weights 14.96 GiB, 131072 bytes per token
 }

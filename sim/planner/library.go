@@ -23,6 +23,9 @@ type Library struct {
 	fsys fs.FS
 
 	mu       sync.Mutex
+	gpus     map[string]*hardware.GPU
+	fabrics  map[*hardware.GPU]*hardware.Fabric
+	presets  map[string]*models.Architecture
 	kernels  map[*hardware.GPU]*kernel.Model
 	tables   map[*hardware.GPU]*collective.Table
 	releases map[releaseKey]*engineOn
@@ -49,6 +52,9 @@ type engineOn struct {
 func Open(fsys fs.FS) (*Library, error) {
 	l := &Library{
 		fsys:     fsys,
+		gpus:     map[string]*hardware.GPU{},
+		fabrics:  map[*hardware.GPU]*hardware.Fabric{},
+		presets:  map[string]*models.Architecture{},
 		kernels:  map[*hardware.GPU]*kernel.Model{},
 		tables:   map[*hardware.GPU]*collective.Table{},
 		releases: map[releaseKey]*engineOn{},
@@ -66,6 +72,41 @@ func Open(fsys fs.FS) (*Library, error) {
 	}
 	l.Efficiencies = software.OpenEfficiencies(fsys, "engines/efficiency")
 	return l, nil
+}
+
+// GPU returns the profile of a GPU by name and the fabric it sits in. The same
+// name gives the same objects, so that what is cached for a GPU is found again.
+func (l *Library) GPU(name string) (*hardware.GPU, *hardware.Fabric, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g, ok := l.gpus[name]; ok {
+		return g, l.fabrics[g], nil
+	}
+	g, err := l.Hardware.Lookup(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := l.Hardware.FabricOf(g)
+	if err != nil {
+		return nil, nil, fmt.Errorf("fabric of %s: %w", g.Name, err)
+	}
+	l.gpus[name], l.fabrics[g] = g, f
+	return g, f, nil
+}
+
+// Model returns a preset by name; the same name gives the same object.
+func (l *Library) Model(name string) (*models.Architecture, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a, ok := l.presets[name]; ok {
+		return a, nil
+	}
+	a, err := l.Models.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	l.presets[name] = a
+	return a, nil
 }
 
 // kernel returns the kernel model of a GPU. GPUs are told apart by pointer: a

@@ -40,7 +40,7 @@ func (r *Request) memoryRequest(on *engineOn, lay layout.Layout, concurrency flo
 		MaxBatchedTokens: e.MaxBatchedTokens, MaxSequences: e.MaxSeqs, BlockTokens: e.BlockSize,
 		MemoryFraction: e.MemoryFraction, SpeculativeTokens: int(r.Speculation.Tokens),
 		Eager: e.GraphMode == "none", ReservedBytes: m.EngineReserved,
-		KVPoolTokens: int(m.PoolTokens), OffloadBytes: m.Offload,
+		KVPoolTokens: int(m.PoolTokens) / max(1, lay.AttentionGroups()), OffloadBytes: m.Offload,
 	}
 	if q.MaxContext == 0 {
 		q.MaxContext = q.InputLen + q.OutputLen

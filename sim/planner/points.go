@@ -2,11 +2,11 @@ package planner
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"infera/models"
 	"infera/sim/accuracy"
+	"infera/sim/hardware"
 	"infera/sim/layout"
 	"infera/sim/software"
 )
@@ -67,6 +67,8 @@ func (l *Library) FromPoint(p *accuracy.Point) (*Request, error) {
 		return nil, err
 	}
 	r.Layout = pointLayout(p)
+	// A benchmark raises the engine's limit on running sequences to its load.
+	r.Engineering.MaxSeqs = int(p.Concurrency)
 	if n := r.Layout.GPUs(); p.GPUs > n && p.GPUs%n == 0 {
 		r.Replica = p.GPUs / n
 	}
@@ -74,13 +76,12 @@ func (l *Library) FromPoint(p *accuracy.Point) (*Request, error) {
 }
 
 func (l *Library) pointHardware(p *accuracy.Point, r *Request) error {
-	gpu, err := l.Hardware.Lookup(p.GPU)
-	if err != nil {
+	gpu, fabric, err := l.GPU(p.GPU)
+	if errors.Is(err, hardware.ErrUnknownGPU) {
 		return skip("unknown GPU " + p.GPU)
 	}
-	fabric, err := l.Hardware.FabricOf(gpu)
 	if err != nil {
-		return fmt.Errorf("fabric of %s: %w", gpu.Name, err)
+		return err
 	}
 	r.GPU, r.Fabric = gpu, fabric
 	return nil
@@ -101,7 +102,7 @@ func (l *Library) pointEngine(p *accuracy.Point, r *Request) error {
 }
 
 func (l *Library) pointModel(p *accuracy.Point, r *Request) error {
-	arch, err := l.Models.Lookup(p.Model)
+	arch, err := l.Model(p.Model)
 	if err != nil {
 		return skip("unknown model " + p.Model)
 	}

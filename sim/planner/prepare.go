@@ -50,6 +50,20 @@ func resident(a *models.Architecture, d *software.Defaults, g *hardware.GPU) *mo
 	return &out
 }
 
+// activations applies the request's activation format to the products of
+// quantised weights; a is the caller's own copy.
+func (r *Request) activations(a *models.Architecture) *models.Architecture {
+	if r.Activation == models.DTypeUnknown {
+		return a
+	}
+	for c := range a.Formats {
+		if f := &a.Formats[c]; !f.IsZero() && f.Element.Bits() < 16 {
+			f.Activation = r.Activation
+		}
+	}
+	return a
+}
+
 // sparse applies the request's overrides of the attention pattern.
 func (s SparseSettings) apply(a *models.Architecture) *models.Architecture {
 	if s.TopK == 0 && s.Window == 0 {
@@ -82,7 +96,7 @@ func (r *Request) stepOptions() step.Options {
 	e, c := &r.Engineering, &r.Communication
 	o := step.Options{
 		StepOverhead: e.StepOverhead, KernelFloor: e.KernelLaunch, KernelsPerLayer: e.KernelsPerLayer,
-		MixedPenalty:   e.MixedPenalty,
+		MixedPenalty: e.MixedPenalty, BoundsOnly: e.BoundsOnly, KernelOccupancy: e.KernelOccupancy,
 		PrefillOverlap: c.PrefillOverlap, DecodeOverlap: c.DecodeOverlap,
 		NoSampling: r.Sampling.Off, SamplingPasses: r.Sampling.Passes(),
 		DraftTokens: r.Speculation.Tokens, DraftCost: r.Speculation.DraftCost,
@@ -124,7 +138,7 @@ func (l *Library) pricer(r *Request, on *engineOn, lay layout.Layout, knob *effe
 		return nil, err
 	}
 	p, err := step.NewAnalytic(step.Config{
-		Arch: resident(r.Sparse.apply(r.Arch), on.defaults, r.GPU), GPU: r.GPU, Layout: lay, KV: r.KV,
+		Arch: r.activations(resident(r.Sparse.apply(r.Arch), on.defaults, r.GPU)), GPU: r.GPU, Layout: lay, KV: r.KV,
 		Kernels: k, Collectives: c, Routing: r.Routing, Efficiency: &on.efficiency, Options: options,
 	})
 	if err != nil {
@@ -194,7 +208,7 @@ func (r *Request) kv() models.Format {
 // Solve returns the steady state of one replica at given efficiencies.
 func (p *Prepared) Solve(e *software.Efficiency) (steady.Result, error) {
 	if p.req.Serving == Static {
-		batch := p.req.Batch / p.replicas
+		batch := p.req.Batch
 		if batch <= 0 {
 			batch = p.replica.Workload.Concurrency
 		}

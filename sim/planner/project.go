@@ -90,6 +90,9 @@ func (l *Library) Project(r *Request) (*Projection, error) {
 	running := r.running(&p.Memory, on)
 	p.Sustainable = running * replicas
 	asked := *r
+	if asked.Serving == Static && asked.Concurrency == 0 {
+		asked.Concurrency = asked.Batch * replicas
+	}
 	if asked.Concurrency == 0 && asked.RequestRate == 0 {
 		asked.Concurrency = math.Floor(running) * replicas
 	}

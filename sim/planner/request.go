@@ -48,6 +48,9 @@ type Request struct {
 	Release software.Release
 
 	KV models.Format // cache format; zero = the checkpoint's
+	// Activation is the operand type of products with quantised weights;
+	// unknown = what the engine does on the GPU.
+	Activation models.DType
 
 	InputLen, OutputLen float64 // mean tokens per request
 	// LengthScale is the mean over the nominal length of a client that draws
@@ -62,7 +65,8 @@ type Request struct {
 	MaxContext    int
 	PrefixHitRate float64
 	Serving       ServingModel
-	// Batch is the batch of the static serving model; 0 = the concurrency.
+	// Batch is the batch of one replica under the static serving model; 0 = its
+	// share of the concurrency.
 	Batch float64
 
 	// RequestRate opens the loop: requests per second over all replicas.
@@ -104,6 +108,9 @@ type EngineSettings struct {
 	KernelOccupancy            units.Seconds
 	MixedPenalty               float64
 	AdmissionSteps             float64
+	// BoundsOnly prices kernels at their lower bounds instead of by the
+	// calibrated curves.
+	BoundsOnly bool
 }
 
 // Speculation is the drafting scheme.

@@ -27,6 +27,11 @@ type Projection struct {
 	Launch List[Argument] `json:"launch,omitempty"`
 	// ID is the caller's name for this candidate, as JSON; absent when empty.
 	ID json.RawMessage `json:"id,omitempty"`
+
+	// HideMemory and HidePerformance leave a part out of the table; JSON and
+	// CSV stay complete.
+	HideMemory      bool `json:"-"`
+	HidePerformance bool `json:"-"`
 }
 
 // MarshalJSON writes the projection contract, schema first.

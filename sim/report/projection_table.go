@@ -14,14 +14,21 @@ import (
 func (p Projection) WriteTable(w io.Writer, o page.Options) error {
 	g := page.New(o)
 	g.Title("Performance projection")
-	if !p.Feasible || p.Performance == nil {
+	switch {
+	case !p.Feasible || p.Performance == nil:
 		verdict(g, p.Reason)
 		g.Rows(p.subject(g))
-	} else if err := p.performance(g); err != nil {
-		return err
+	case p.HidePerformance:
+		g.Rows(p.subject(g))
+	default:
+		if err := p.performance(g); err != nil {
+			return err
+		}
 	}
-	if err := memory(g, p.Memory, p.Model); err != nil {
-		return err
+	if !p.HideMemory || !p.Feasible {
+		if err := memory(g, p.Memory, p.Model); err != nil {
+			return err
+		}
 	}
 	suggestions(g, p.Suggestions)
 	if err := launch(g, p.Launch); err != nil {

@@ -178,13 +178,11 @@ func (e *Engine) numbered(number version, text string) (Release, error) {
 	return r, nil
 }
 
-var (
-	tagDay    = regexp.MustCompile(`(?:^|[^0-9])(20\d{6})(?:\d{4})?(?:[^0-9]|$)`)
-	tagNumber = regexp.MustCompile(`(?:^|[:_ (-]v?|^v)(\d{1,4}\.\d{1,4}[-0-9A-Za-z.]*)`)
-)
+var tagDay = regexp.MustCompile(`(?:^|[^0-9])(20\d{6})(?:\d{4})?(?:[^0-9]|$)`)
 
 // readTag finds a build day and a release number of this engine in an image
-// tag or a free-form version text. Numbers of other software in the same tag
+// tag or a free-form version text: the number behind the engine's own name, or
+// else the one the tag starts with. Numbers of other software in the same tag
 // (rocm7.2.0, pytorch2.9) are passed over.
 func (e *Engine) readTag(s string) (Date, version, string) {
 	if i := strings.Index(s, "@sha256"); i >= 0 {
@@ -198,7 +196,6 @@ func (e *Engine) readTag(s string) (Date, version, string) {
 	if i := strings.LastIndex(s, ":"); i >= 0 {
 		tag = s[i+1:]
 	}
-	named := false
 	for _, text := range []string{tag, s} {
 		lower := strings.ToLower(text)
 		for _, word := range e.words {
@@ -208,20 +205,14 @@ func (e *Engine) readTag(s string) (Date, version, string) {
 					break
 				}
 				rest = rest[i+len(word):]
-				named = named || text == tag
 				if v, t, ok := parseVersion(strings.TrimLeft(rest, "-_ :")); ok {
 					return day, v, t
 				}
 			}
 		}
 	}
-	if named && day != 0 { // "..._release_2.10.0_atom20260511": the number is another software's
-		return day, version{}, ""
-	}
-	if m := tagNumber.FindStringSubmatch(tag); m != nil {
-		if v, t, ok := parseVersion(m[1]); ok {
-			return day, v, t
-		}
+	if v, t, ok := parseVersion(tag); ok {
+		return day, v, t
 	}
 	return day, version{}, ""
 }

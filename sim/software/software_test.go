@@ -314,3 +314,23 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkLoad(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Load(configs.FS); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDefaults(b *testing.B) {
+	e := engine(b, "atom-vllm")
+	r := e.Latest()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := e.Defaults(r, mi300x); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

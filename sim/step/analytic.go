@@ -62,6 +62,12 @@ type Options struct {
 	Dispatch, Combine models.Format
 	// SparseIndexerScale multiplies the token selector; 0 = 1.
 	SparseIndexerScale float64
+	// BoundsOnly prices kernels at their lower bounds.
+	BoundsOnly bool
+	// KernelOccupancy, when positive, is the fixed time of one kernel and
+	// replaces the fitted fixed times of layers: half of KernelsPerLayer for the
+	// token mixer, half for the feed-forward part.
+	KernelOccupancy units.Seconds
 }
 
 // Analytic prices steps from kernel, collective and routing models and an

@@ -63,6 +63,9 @@ func (a *Analytic) factor(o *op, rows float64) float64 {
 // their lower bound.
 func (a *Analytic) charge(o *op, class Op, k kernel.Estimate, factor float64, into *Breakdown) units.Seconds {
 	t := max(k.Lower, k.Time*units.Seconds(factor)) * units.Seconds(o.count)
+	if a.cfg.Options.BoundsOnly {
+		t = k.Lower * units.Seconds(o.count)
+	}
 	if into != nil {
 		n := o.count
 		into.add(class, t, k.Lower*units.Seconds(n), k.Bytes*units.Bytes(n), k.FLOPs*units.FLOPs(n), k.Bound)
@@ -75,6 +78,9 @@ func (a *Analytic) fixedTime(o *op, v *view, into *Breakdown) units.Seconds {
 	t := e[o.decode]
 	if v.prompt > 0 && (o.decode == software.LayerDense || o.decode == software.LayerMoE) {
 		t += e[software.LayerPrefill]
+	}
+	if k := &a.cfg.Options; k.KernelOccupancy > 0 {
+		t = float64(k.KernelOccupancy) * float64(k.KernelsPerLayer) / 2
 	}
 	if f := a.cfg.Options.FusedKernels; f > 0 {
 		t *= f

@@ -80,6 +80,17 @@ func TestFitFindsAKnownCurve(t *testing.T) {
 	if start.Matrix["gemm_bf16"].Memory != 0.6 {
 		t.Error("the fit changed its start")
 	}
+
+	again, summaries, err := calibrate.Refit(gpu, fitted, "gfx950/256", rows, calibrate.Options{Families: []kernel.Family{kernel.GEMMBF16, kernel.GEMMFP8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(summaries) == 0 || summaries[0].Family != kernel.GEMMBF16 || again.Residual(kernel.GEMMBF16).Median > r.Median+0.005 {
+		t.Errorf("a second fit leaves %+v after %+v; %+v", again.Residual(kernel.GEMMBF16), r, summaries)
+	}
+	if d := cmp.Diff(fitted.Matrix["gemm_fp8"], again.Matrix["gemm_fp8"]); d != "" {
+		t.Errorf("a family without rows changed: %s", d)
+	}
 }
 
 func TestFitIsDeterministic(t *testing.T) {

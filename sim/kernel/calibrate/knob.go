@@ -70,6 +70,8 @@ func knobsOf(curves *kernel.Curves, family kernel.Family, free []string) []knob 
 			{"softmax", 0, 0, &c.Softmax, store},
 			{"tail", 0, 1, &c.Tail, store},
 			{"prologue", 0, 0, &c.Prologue, store},
+			{"overlap", 0, 1, &c.Overlap, store},
+			{"cached", 1, 0, &c.Cached, store},
 			{"narrow", 0.5, 2, &c.Narrow, store},
 			{"narrow_ramp_us", 0, 0, &c.NarrowRampMicroseconds, store},
 		}
