@@ -86,6 +86,10 @@ func explore(t *testing.T, samples []Sample, base software.Efficiency) {
 				}
 			}
 			add(set+" "+g, s, tp, tt)
+			{
+				p := s.Measured
+				fmt.Fprintf(dump, "%s,%s,%s,%s,%s,%d,%d,%v,%g,%g,%g,%s,%.3f,%.3f,%.1f,%.1f,%s\n", p.ID, p.GPU, p.Engine, p.Model, p.WeightDType, p.TP, p.EP, p.AttentionDP, p.InputLen, p.OutputLen, p.Concurrency, s.Epoch, p.TPOT*1e3, tp*1e3, p.TTFT*1e3, tt*1e3, set)
+			}
 			if set == "test" {
 				p := s.Measured
 				if g == "mi" {
@@ -94,7 +98,6 @@ func explore(t *testing.T, samples []Sample, base software.Efficiency) {
 					add(fmt.Sprintf("  mi conc %5.0f", math.Exp2(math.Round(math.Log2(p.Concurrency)))), s, tp, tt)
 					add("  mi epoch "+s.Request.Stack()+" "+s.Epoch, s, tp, tt)
 				}
-				fmt.Fprintf(dump, "%s,%s,%s,%s,%s,%d,%d,%v,%g,%g,%g,%s,%.3f,%.3f,%.1f,%.1f\n", p.ID, p.GPU, p.Engine, p.Model, p.WeightDType, p.TP, p.EP, p.AttentionDP, p.InputLen, p.OutputLen, p.Concurrency, s.Epoch, p.TPOT*1e3, tp*1e3, p.TTFT*1e3, tt*1e3)
 			}
 		}
 	}

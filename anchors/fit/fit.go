@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -51,6 +52,8 @@ type Options struct {
 	TPOTNoise, TTFTNoise float64
 	// Iterations bounds the Gauss-Newton steps.
 	Iterations int
+	// Workers is how many points are predicted at once; 0 = 1.
+	Workers int
 	// Progress, when set, is told the loss after each iteration.
 	Progress func(iteration int, loss float64)
 }
@@ -59,7 +62,7 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		Deviation: [NumLevels + 1]float64{1.0, 0.5, 0.4, 0.4, 0.25},
-		TPOTNoise: 0.10, TTFTNoise: 0.35, Iterations: 14,
+		TPOTNoise: 0.10, TTFTNoise: 0.35, Iterations: 30, Workers: 2,
 	}
 }
 
@@ -187,14 +190,29 @@ func (s *solver) terms(p *Point, v [2]float64) [2]term {
 
 // evaluate returns the residual terms at the current effects.
 func (s *solver) evaluate() []term {
-	out := make([]term, 0, 2*len(s.points))
-	for i := range s.points {
+	out := make([]term, 2*len(s.points))
+	s.each(func(i int) {
 		p := &s.points[i]
 		e := s.m.At(p.Levels)
 		t := s.terms(p, s.predict(p, &e))
-		out = append(out, t[0], t[1])
-	}
+		out[2*i], out[2*i+1] = t[0], t[1]
+	})
 	return out
+}
+
+// each calls do for every point, spread over the workers. Results go to the
+// point's own place, so the outcome does not depend on their number.
+func (s *solver) each(do func(i int)) {
+	workers := max(1, s.m.opt.Workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(s.points); i += workers {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // huber is where the loss turns from square to linear, in standard deviations.
@@ -221,42 +239,44 @@ func (s *solver) loss(terms []term) float64 {
 // logarithm of each coefficient the point depends on, and adds the effects
 // that its first visit to a group brings.
 func (s *solver) linearise() {
+	s.residuals = make([]term, 2*len(s.points))
+	s.jacobian = make([]sparse, 2*len(s.points))
+	s.each(s.linearisePoint)
+	for i := range s.jacobian {
+		for _, c := range s.jacobian[i].coefficient {
+			s.register(&s.points[i/2], c)
+		}
+	}
+}
+
+func (s *solver) linearisePoint(i int) {
 	const h = 0.02
-	s.residuals = make([]term, 0, 2*len(s.points))
-	s.jacobian = make([]sparse, 0, 2*len(s.points))
-	for i := range s.points {
-		p := &s.points[i]
-		e := s.m.At(p.Levels)
-		base := s.predict(p, &e)
-		t := s.terms(p, base)
-		var rows [2]sparse
-		for c := range software.NumCoefficients {
-			if s.m.opt.Fixed[c] {
+	p := &s.points[i]
+	e := s.m.At(p.Levels)
+	base := s.predict(p, &e)
+	t := s.terms(p, base)
+	s.residuals[2*i], s.residuals[2*i+1] = t[0], t[1]
+	noise := [2]float64{s.m.opt.TPOTNoise, s.m.opt.TTFTNoise}
+	for c := range software.NumCoefficients {
+		if s.m.opt.Fixed[c] {
+			continue
+		}
+		keep := e.Values[c]
+		e.Values[c] = keep * math.Exp(h)
+		v := s.predict(p, &e)
+		e.Values[c] = keep
+		for q := range v {
+			if v[q] <= 0 || base[q] <= 0 {
 				continue
 			}
-			keep := e.Values[c]
-			e.Values[c] = keep * math.Exp(h)
-			v := s.predict(p, &e)
-			e.Values[c] = keep
-			for q := range rows {
-				if v[q] <= 0 || base[q] <= 0 {
-					continue
-				}
-				slope := math.Log(v[q]/base[q]) / h
-				if math.Abs(slope) < 1e-4 {
-					continue
-				}
-				noise := s.m.opt.TPOTNoise
-				if q == 1 {
-					noise = s.m.opt.TTFTNoise
-				}
-				rows[q].coefficient = append(rows[q].coefficient, c)
-				rows[q].slope = append(rows[q].slope, slope/noise)
-				s.register(p, c)
+			slope := math.Log(v[q]/base[q]) / h
+			if math.Abs(slope) < 1e-3 {
+				continue
 			}
+			row := &s.jacobian[2*i+q]
+			row.coefficient = append(row.coefficient, c)
+			row.slope = append(row.slope, slope/noise[q])
 		}
-		s.residuals = append(s.residuals, t[0], t[1])
-		s.jacobian = append(s.jacobian, rows[0], rows[1])
 	}
 }
 

@@ -224,9 +224,15 @@ func (f *requestFlags) bindDisaggregation(fs *pflag.FlagSet) {
 }
 
 func (f *requestFlags) bindFidelity(fs *pflag.FlagSet) {
-	f.mode, f.gemmBackend = modeBenchmark, "auto"
+	f.bindMode(fs)
+	f.gemmBackend = "auto"
+	fs.Var(cli.Choice(&f.gemmBackend, "auto", "origami", "curves", "roofline"), "gemm-backend", "kernel prices: tile model with calibrated curves (auto, origami, curves), or bounds only (roofline)")
+}
+
+// bindMode binds what a projection stands on.
+func (f *requestFlags) bindMode(fs *pflag.FlagSet) {
+	f.mode = modeBenchmark
 	fs.Var(cli.Choice(&f.mode, modeBenchmark, modeSimulate, modeBoth), "profiling-mode", "what numbers stand on: a measured anchor, the analytic model, or both")
 	fs.StringVar(&f.anchorStore, "anchor-store", "", "directory of measured anchors")
 	fs.StringSliceVar(&f.loadBenchmark, "load-benchmark", nil, "anchor file to calibrate with")
-	fs.Var(cli.Choice(&f.gemmBackend, "auto", "origami", "curves", "roofline"), "gemm-backend", "kernel prices: tile model with calibrated curves (auto, origami, curves), or bounds only (roofline)")
 }

@@ -105,6 +105,10 @@ func performance(q *question, p *planner.Projection) *report.Performance {
 	if s.AdmissionWait > 0 {
 		out.AdmissionCeiling = int64(p.Sustainable)
 	}
+	if q.Serving == planner.Static {
+		out.Concurrency = int64(math.Round(s.Running * float64(replicas)))
+		out.AdmissionCeiling = out.Concurrency
+	}
 	if q.RequestRate > 0 {
 		perPool := float64(replicas)
 		if q.Disagg != nil {

@@ -113,7 +113,7 @@ func (a *app) findModel(lib *planner.Library, name string) (*models.Architecture
 			return nil, nil, cli.Errorf(cli.BadInput, "read model config %s: no such file or directory", path)
 		}
 		if strings.Contains(name, "/") {
-			return nil, nil, cli.WithHint(unknown, "it is no file or directory either; download its config.json and give the path")
+			return nil, nil, fmt.Errorf("%w; there is no file or directory of that name either", unknown)
 		}
 		return nil, nil, unknown
 	}

@@ -33,13 +33,19 @@ func (r *resolver) workload() error {
 	}
 	q.Sampling = planner.Sampling{Off: f.noSampling, TopK: f.samplingTopK, TopP: f.samplingTopP, Temperature: f.temperature}
 	q.GPUCostPerHour = f.cost
-	if n := q.Arch.MaxContext; n > 0 && max(f.maxContext, f.inputLen+f.outputLen) > n {
-		r.warn("beyond_model_context", "a request of %d tokens is longer than the %d that the model's config allows",
-			max(f.maxContext, f.inputLen+f.outputLen), n)
+	// Lengths nobody asked for give way to a short context.
+	if f.maxContext > 1 && !r.given("input-len") && !r.given("output-len") && f.maxContext < f.inputLen+f.outputLen {
+		f.outputLen = min(f.outputLen, (f.maxContext+1)/2)
+		f.inputLen = min(f.inputLen, f.maxContext-f.outputLen)
+		q.InputLen, q.OutputLen = float64(f.inputLen), float64(f.outputLen)
+		r.warn("shortened", "the default lengths do not fit --max-context-len %d: %d in and %d out are taken", f.maxContext, f.inputLen, f.outputLen)
 	}
 	if f.maxContext > 0 && f.maxContext < f.inputLen+f.outputLen {
 		return cli.WithHint(cli.Errorf(cli.BadInput, "--max-context-len %d is shorter than input + output, %d tokens", f.maxContext, f.inputLen+f.outputLen),
 			"raise it or shorten the request")
+	}
+	if longest := max(f.maxContext, f.inputLen+f.outputLen); q.Arch.MaxContext > 0 && longest > q.Arch.MaxContext {
+		r.warn("beyond_model_context", "a request of %d tokens is longer than the %d that the model's config allows", longest, q.Arch.MaxContext)
 	}
 	return nil
 }

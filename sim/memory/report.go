@@ -144,9 +144,9 @@ func (s *Sizer) formatSource(q *resolved, c models.TensorClass) string {
 		text = s.arch.Name
 	}
 	if stored := f.BitsPerElement(); bits != stored {
-		return fmt.Sprintf("%s, %.4g bits as stored, %.4g on %s", text, stored, bits, q.GPU.ISA)
+		return fmt.Sprintf("%s, %.4g bits as stored, %.4g on %s; %s", f.Name, stored, bits, q.GPU.ISA, text)
 	}
-	return fmt.Sprintf("%s, %s, %.4g bits", text, f.Name, bits)
+	return fmt.Sprintf("%s, %.4g bits; %s", f.Name, bits, text)
 }
 
 // shard says how a tensor class is divided.

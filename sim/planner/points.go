@@ -134,6 +134,12 @@ func requantised(a *models.Architecture, dtype, vendor string) (*models.Architec
 		if vendor == "nvidia" {
 			name = "nvfp4"
 		}
+	case "fp8":
+		// A checkpoint of mixed 8- and 4-bit formats is labelled by the former.
+		if a.Formats[models.ClassAttention].Element == models.FP8 && a.Formats[models.ClassRoutedExpert].Element.Bits() <= 8 &&
+			a.Formats[models.ClassRoutedExpert].Element != models.DTypeUnknown {
+			return a, nil
+		}
 	case "uint4":
 		name = "int4"
 	}

@@ -55,12 +55,20 @@ func memory(p *page.Page, m Memory, size ModelSize) error {
 	}
 	var cells [][]string
 	for _, t := range m.Terms {
-		cells = append(cells, []string{t.Name, fixed(t.Bytes/gib, 3), page.OrDash(t.ShardedBy), page.OrDash(t.Source)})
+		cells = append(cells, []string{t.Name, fixed(t.Bytes/gib, 3), page.OrDash(t.ShardedBy), page.OrDash(brief(t.Source))})
 	}
 	p.Subtitle("Terms")
 	return p.Grid(2, []page.Column{
 		{Name: "term", Flex: true}, {Name: "GiB", Right: true}, {Name: "sharded by"}, {Name: "source", Flex: true},
 	}, cells)
+}
+
+// brief is the first clause of a source, cut to two lines of a usual terminal;
+// JSON has sources in full.
+func brief(source string) string {
+	const width = 48
+	first, _, _ := strings.Cut(source, "; ")
+	return page.Cut(first, width)
 }
 
 // held is what one GPU holds, term by term.

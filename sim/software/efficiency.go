@@ -11,8 +11,8 @@ import (
 // collective model gives, so 1 means "as fast as the tuned kernel alone".
 type Coefficient uint8
 
-// The coefficients. Those with four formats or four token mixers are followed
-// by the other three: see [ByFormat] and [ByMixer].
+// The coefficients. Those with four formats or six token mixers are followed
+// by the others: see [ByFormat] and [ByMixer].
 const (
 	// HostStep is the host time of one engine step that the GPU waits for:
 	// scheduling, input preparation, sampling round trip.
@@ -25,11 +25,13 @@ const (
 	// RequestFixed is the time from arrival to the first step that a request
 	// always pays: HTTP, tokenizer, queue hand-over.
 	RequestFixed
-	// LayerGQA and the three after it are the fixed time of one token-mixer
+	// LayerGQA and the five after it are the fixed time of one token-mixer
 	// layer beyond its kernels' streaming time: launches, gaps, small kernels.
 	LayerGQA
 	LayerMLA
-	LayerSparse
+	LayerSparseMLA
+	LayerSparseGQA
+	LayerCompressed
 	LayerRecurrent
 	// LayerDense and LayerMoE are the same for one feed-forward layer.
 	LayerDense
@@ -56,11 +58,15 @@ const (
 	MoEPrefillINT4
 	AttentionDecodeGQA
 	AttentionDecodeMLA
-	AttentionDecodeSparse
+	AttentionDecodeSparseMLA
+	AttentionDecodeSparseGQA
+	AttentionDecodeCompressed
 	AttentionDecodeRecurrent
 	AttentionPrefillGQA
 	AttentionPrefillMLA
-	AttentionPrefillSparse
+	AttentionPrefillSparseMLA
+	AttentionPrefillSparseGQA
+	AttentionPrefillCompressed
 	AttentionPrefillRecurrent
 	// Stream multiplies norms, activations, casts and sampling passes.
 	Stream
@@ -84,13 +90,16 @@ const (
 
 var coefficientNames = [NumCoefficients]string{
 	"host_step", "host_sequence", "host_prefill", "request_fixed",
-	"layer_gqa", "layer_mla", "layer_sparse", "layer_recurrent", "layer_dense", "layer_moe", "layer_prefill",
+	"layer_gqa", "layer_mla", "layer_sparse_mla", "layer_sparse_gqa", "layer_compressed", "layer_recurrent",
+	"layer_dense", "layer_moe", "layer_prefill",
 	"gemm_decode_bf16", "gemm_decode_fp8", "gemm_decode_fp4", "gemm_decode_int4",
 	"gemm_prefill_bf16", "gemm_prefill_fp8", "gemm_prefill_fp4", "gemm_prefill_int4",
 	"moe_decode_bf16", "moe_decode_fp8", "moe_decode_fp4", "moe_decode_int4",
 	"moe_prefill_bf16", "moe_prefill_fp8", "moe_prefill_fp4", "moe_prefill_int4",
-	"attention_decode_gqa", "attention_decode_mla", "attention_decode_sparse", "attention_decode_recurrent",
-	"attention_prefill_gqa", "attention_prefill_mla", "attention_prefill_sparse", "attention_prefill_recurrent",
+	"attention_decode_gqa", "attention_decode_mla", "attention_decode_sparse_mla", "attention_decode_sparse_gqa",
+	"attention_decode_compressed", "attention_decode_recurrent",
+	"attention_prefill_gqa", "attention_prefill_mla", "attention_prefill_sparse_mla", "attention_prefill_sparse_gqa",
+	"attention_prefill_compressed", "attention_prefill_recurrent",
 	"stream", "all_reduce_small", "all_reduce_large", "all_to_all", "expert_parallel", "attention_dp", "prefill_queue",
 }
 
@@ -133,28 +142,37 @@ func (c Coefficient) ByFormat(f models.Format) Coefficient {
 // Mixer is the token-mixer family that attention coefficients are kept for.
 type Mixer uint8
 
-// The token-mixer families.
+// The token-mixer families: full or windowed attention with heads of keys and
+// values, latent attention, the two with a token selector in front, attention
+// over compressed entries, and recurrent layers.
 const (
 	MixerGQA Mixer = iota
 	MixerMLA
-	MixerSparse
+	MixerSparseMLA
+	MixerSparseGQA
+	MixerCompressed
 	MixerRecurrent
 )
 
 // MixerOf returns the family of a layer's token mixer.
-func MixerOf(a models.Attention) Mixer {
+func MixerOf(a *models.Attention) Mixer {
+	latent := a.Kind == models.AttentionMLA
 	switch {
 	case a.Kind == models.AttentionRecurrent:
 		return MixerRecurrent
-	case a.Sparse.TopK > 0 || a.Sparse.Compress > 1:
-		return MixerSparse
-	case a.Kind == models.AttentionMLA:
+	case a.Sparse.Compress > 1:
+		return MixerCompressed
+	case a.Sparse.TopK > 0 && latent:
+		return MixerSparseMLA
+	case a.Sparse.TopK > 0:
+		return MixerSparseGQA
+	case latent:
 		return MixerMLA
 	}
 	return MixerGQA
 }
 
-// ByMixer returns the member for mixer m of a family of four coefficients
+// ByMixer returns the member for mixer m of a family of six coefficients
 // whose first is the GQA one.
 func (c Coefficient) ByMixer(m Mixer) Coefficient { return c + Coefficient(m) }
 

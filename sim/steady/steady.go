@@ -206,19 +206,35 @@ func Solve(r Replica) (Result, error) {
 	return r.closed(s, r.Workload.Concurrency, limit), nil
 }
 
+// The fixed point of a closed loop converges in a handful of steps; the
+// tolerance keeps results smooth enough to be differentiated numerically.
+const (
+	maxIterations = 24
+	damping       = 0.7
+	tolerance     = 1e-4
+)
+
 // closed solves the loop of c clients of which at most limit run at once.
 func (r *Replica) closed(s shape, c, limit float64) Result {
 	active := min(c, limit)
-	running, queued := active, 0.0
+	running, busy := active, 0.5
 	var p prices
 	var rate, wait, decode float64
-	for i := range 6 {
-		p = r.price(s, running, queued)
+	// The running count and the load of the prompt path decide the prices,
+	// which decide both: iterate, half-way to the new value each time since the
+	// map overshoots near saturation.
+	for i := range maxIterations {
+		p = r.price(s, running, busy)
 		rate, wait, decode = r.balance(s, p, active)
-		next := max(min(1, active), rate*decode)
-		done := math.Abs(next-running) < 0.01*running && i > 0
-		running, queued = next, rate*p.service/s.groups
-		if done {
+		nextRunning := max(min(1, active), min(active, rate*decode))
+		nextBusy := min(1, rate*p.service/(s.groups*p.batch))
+		change := math.Abs(nextRunning-running)/running + math.Abs(nextBusy-busy)
+		if i == 0 {
+			running, busy = nextRunning, nextBusy
+		} else {
+			running, busy = running+(nextRunning-running)*damping, busy+(nextBusy-busy)*damping
+		}
+		if change < tolerance {
 			break
 		}
 	}

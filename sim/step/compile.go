@@ -200,7 +200,7 @@ func (c *compiler) attention(a *models.Attention, count float64) {
 	if a.Kind == models.AttentionNone {
 		return
 	}
-	mixer := software.MixerOf(*a)
+	mixer := software.MixerOf(a)
 	c.fixed(software.LayerGQA.ByMixer(mixer), count)
 	hidden := c.arch.Hidden
 	if a.Kind == models.AttentionRecurrent {
@@ -285,7 +285,8 @@ func (c *compiler) indexer(a *models.Attention, count float64) {
 	c.gemm(OpIndexer, viewGroup, count, s.IndexDim+s.IndexHeads, hidden, models.ClassIndexer)
 	c.ops = append(c.ops, op{
 		kind: opIndexer, class: OpIndexer, view: viewGroup, count: count, attention: *a,
-		decode: software.AttentionDecodeSparse, prefill: software.AttentionPrefillSparse,
+		decode:  software.AttentionDecodeGQA.ByMixer(software.MixerOf(a)),
+		prefill: software.AttentionPrefillGQA.ByMixer(software.MixerOf(a)),
 	})
 }
 
