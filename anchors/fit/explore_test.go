@@ -35,6 +35,12 @@ func explore(t *testing.T, samples []Sample, base software.Efficiency) {
 	}
 	opt := Defaults()
 	opt.Start = base.Values
+	if v := os.Getenv("DEV"); v != "" {
+		fmt.Sscanf(v, "%g,%g,%g,%g,%g", &opt.Deviation[0], &opt.Deviation[1], &opt.Deviation[2], &opt.Deviation[3], &opt.Deviation[4])
+	}
+	if v := os.Getenv("NOISE"); v != "" {
+		fmt.Sscanf(v, "%g,%g", &opt.TPOTNoise, &opt.TTFTNoise)
+	}
 	opt.Progress = func(i int, loss float64) { fmt.Printf("  iteration %d loss %.1f\n", i, loss) }
 	tot := map[string]*errs{}
 	add := func(k string, s *Sample, tp, tt float64) {
@@ -54,7 +60,7 @@ func explore(t *testing.T, samples []Sample, base software.Efficiency) {
 	if v, err := strconv.Atoi(os.Getenv("RUN")); err == nil {
 		run = v
 	}
-	dump, _ := os.Create("/tmp/residuals.csv")
+	dump, _ := os.Create("/tmp/residuals" + os.Getenv("TAG") + ".csv")
 	defer dump.Close()
 	for f := 0; f < run; f++ {
 		var train []Point

@@ -16,6 +16,7 @@ import (
 	"infera/serving/launch"
 	"infera/sim/accuracy"
 	"infera/sim/hardware"
+	"infera/sim/hardware/probe"
 	"infera/sim/kernel"
 	"infera/sim/memory"
 	"infera/sim/memory/enginelog"
@@ -25,13 +26,28 @@ import (
 	"infera/sim/steady"
 )
 
-func main() { os.Exit(run(context.Background(), cli.OS())) }
+func main() { os.Exit(newApp(cli.OS()).execute(context.Background())) }
 
-// run executes one command line and returns its exit code.
-func run(ctx context.Context, state *cli.State) int {
-	a := &app{Run: cli.New(state, cli.Program{
-		Name: "inferasim", Prefix: "INFERASIM_", Variables: variables(), Classify: kindOf,
-	})}
+// app is one run of the program and the data its commands share.
+type app struct {
+	*cli.Run
+
+	// tool runs a program of the machine, to ask a driver.
+	tool   probe.Runner
+	opened *planner.Library
+}
+
+func newApp(state *cli.State) *app {
+	return &app{
+		Run: cli.New(state, cli.Program{
+			Name: "inferasim", Prefix: "INFERASIM_", Variables: variables(), Classify: kindOf,
+		}),
+		tool: runTool,
+	}
+}
+
+// execute runs one command line and returns its exit code.
+func (a *app) execute(ctx context.Context) int {
 	root := &cobra.Command{
 		Use:   "inferasim",
 		Short: "Plan LLM inference: does it fit, how fast is it, what does it cost",
@@ -43,13 +59,6 @@ func run(ctx context.Context, state *cli.State) int {
 		a.EnvCommand(), a.CompletionCommand(), a.ManCommand(), a.VersionCommand(),
 	)
 	return a.Main(ctx, root)
-}
-
-// app is one run of the program and the data its commands share.
-type app struct {
-	*cli.Run
-
-	opened *planner.Library
 }
 
 // library returns the data that ships in the program, opened on first use.

@@ -63,10 +63,18 @@ func (a *app) projectCommand() *cobra.Command {
 	return cmd
 }
 
-// page is how text is laid out for this run: block characters only where a
-// terminal shows them.
+// page is how text is laid out for this run: without block characters where
+// the locale has none. A machine without a locale is taken to have them, as
+// containers and their terminals do.
 func (a *app) page(width int) page.Options {
-	return page.Options{Width: width, ASCII: !a.State.StdoutTTY}
+	locale := ""
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale = strings.ToUpper(a.State.Env[name]); locale != "" {
+			break
+		}
+	}
+	ascii := locale != "" && !strings.Contains(locale, "UTF-8") && !strings.Contains(locale, "UTF8")
+	return page.Options{Width: width, ASCII: ascii}
 }
 
 // verdict turns an infeasible answer that has been written into the error that

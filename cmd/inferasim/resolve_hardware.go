@@ -122,7 +122,7 @@ func (a *app) localGPUs(ctx context.Context, lib *planner.Library) ([]probe.Devi
 	if err != nil {
 		return nil, err
 	}
-	more, err := probe.NVIDIA(ctx, runTool, lib.Hardware)
+	more, err := probe.NVIDIA(ctx, a.tool, lib.Hardware)
 	if err != nil {
 		return nil, err
 	}

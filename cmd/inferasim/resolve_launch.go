@@ -64,6 +64,10 @@ func (r *resolver) applyLaunch() error {
 	if r.launchAttention() {
 		fields = append(fields, launch.FieldAttention)
 	}
+	// The fitted efficiencies on AMD are those of AITER builds.
+	if on := r.command.Settings.AITER; on != nil && *on && r.out.GPU.Vendor == "amd" {
+		fields = append(fields, launch.FieldAITER)
+	}
 	r.command.Limit(fields...)
 	r.reportLaunch()
 	return nil
@@ -150,12 +154,13 @@ func (r *resolver) reportLaunch() {
 		if a.Field != "" {
 			detail = join(a.Field, detail)
 		}
+		status := string(a.Status)
 		for _, field := range strings.Split(a.Field, ",") {
 			if flag := strings.ReplaceAll(field, "_", "-"); r.overridden[flag] {
-				detail = join("overridden by --"+flag, detail)
+				status, detail = "overridden", "by --"+flag
 			}
 		}
-		r.out.launch = append(r.out.launch, report.Argument{Argument: text, Status: string(a.Status), Detail: detail})
+		r.out.launch = append(r.out.launch, report.Argument{Argument: text, Status: status, Detail: detail})
 		if a.Material && a.Status == launch.NotModelled {
 			ignored = append(ignored, a.Name)
 		}

@@ -20,7 +20,8 @@ type Library struct {
 	Engines      *software.Catalog
 	Efficiencies *software.Efficiencies
 
-	fsys fs.FS
+	fsys    fs.FS
+	clients []client
 
 	mu       sync.Mutex
 	gpus     map[string]*hardware.GPU
@@ -69,6 +70,9 @@ func Open(fsys fs.FS) (*Library, error) {
 	}
 	if l.Engines, err = software.Load(fsys); err != nil {
 		return nil, fmt.Errorf("open engines: %w", err)
+	}
+	if l.clients, err = loadClients(fsys); err != nil {
+		return nil, err
 	}
 	l.Efficiencies = software.OpenEfficiencies(fsys, "engines/efficiency")
 	return l, nil

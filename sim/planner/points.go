@@ -23,16 +23,6 @@ type skipError struct{ reason string }
 func (e *skipError) Error() string { return e.reason }
 func (e *skipError) Unwrap() error { return ErrSkip }
 
-// clientRounds is how many times its concurrency a benchmark client sends in
-// prompts when its source states no number: InferenceX and ATOM clients send
-// ten times the concurrency after two rounds of warm-up.
-const clientRounds = 10
-
-// drain is the throughput of such a run over its steady throughput: the last
-// requests run in a shrinking batch. Measured as the median over the points
-// that state both latencies and throughput (0.97 to 0.975 in every set).
-const drain = 0.973
-
 // FromPoint returns the question that a measured point answers. Errors of kind
 // [ErrSkip] say why it cannot be asked.
 func (l *Library) FromPoint(p *accuracy.Point) (*Request, error) {
@@ -51,12 +41,9 @@ func (l *Library) FromPoint(p *accuracy.Point) (*Request, error) {
 		return nil, skip("no layout")
 	}
 	r := &Request{
-		InputLen: p.InputLen, OutputLen: p.OutputLen, LengthScale: p.LengthScale, Concurrency: p.Concurrency,
-		PrefixHitRate: p.PrefixHitRate, Drain: drain, BurstShare: 1.0 / clientRounds,
+		InputLen: p.InputLen, OutputLen: p.OutputLen, Concurrency: p.Concurrency, PrefixHitRate: p.PrefixHitRate,
 	}
-	if p.Requests > 0 {
-		r.BurstShare = min(1, p.Concurrency/float64(p.Requests))
-	}
+	l.load(p, r)
 	if err := l.pointHardware(p, r); err != nil {
 		return nil, err
 	}

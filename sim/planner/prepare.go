@@ -174,7 +174,7 @@ func (l *Library) Prepare(r *Request, sequences float64) (*Prepared, error) {
 		Workload: steady.Workload{
 			InputLen: max(1, r.InputLen*scale), OutputLen: max(1, r.OutputLen*scale),
 			Concurrency: r.Concurrency / p.replicas, RequestRate: r.RequestRate / p.replicas,
-			Deterministic: r.Deterministic, PrefixHitRate: r.PrefixHitRate, BurstShare: r.BurstShare,
+			Deterministic: r.Deterministic, PrefixHitRate: r.PrefixHitRate, BurstShare: r.BurstShare, Lockstep: r.Lockstep,
 		},
 		Policy:      r.policy(on.defaults, r.Layout),
 		Speculation: steady.Speculation{Tokens: r.Speculation.Tokens, Accepted: r.Speculation.Yield()},

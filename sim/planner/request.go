@@ -72,6 +72,9 @@ type Request struct {
 	// RequestRate opens the loop: requests per second over all replicas.
 	RequestRate   float64
 	Deterministic bool
+	// Lockstep marks a client whose requests all have the nominal lengths and
+	// so start and end together.
+	Lockstep bool
 	// BurstShare and Drain describe a benchmark client of finite length: the
 	// share of requests that start at once, and achieved over steady
 	// throughput; 0 = none and 1.

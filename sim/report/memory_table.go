@@ -59,7 +59,7 @@ func memory(p *page.Page, m Memory, size ModelSize) error {
 	}
 	p.Subtitle("Terms")
 	return p.Grid(2, []page.Column{
-		{Name: "term", Flex: true}, {Name: "GiB", Right: true}, {Name: "sharded by"}, {Name: "source", Flex: true},
+		{Name: "term"}, {Name: "GiB", Right: true}, {Name: "sharded by", Flex: true}, {Name: "source", Flex: true, Drop: 1},
 	}, cells)
 }
 

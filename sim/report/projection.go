@@ -265,6 +265,6 @@ type Suggestion struct {
 // Argument is the fate of one argument or variable of an engine command line.
 type Argument struct {
 	Argument string `json:"argument"`
-	Status   string `json:"status"` // used, translated, not_modelled
+	Status   string `json:"status"` // used, translated, overridden, not_modelled
 	Detail   string `json:"detail"`
 }

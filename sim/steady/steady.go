@@ -25,6 +25,10 @@ type Workload struct {
 	Deterministic bool
 	// PrefixHitRate is the share of prompt tokens found in the cache.
 	PrefixHitRate float64
+	// Lockstep marks a closed loop of requests with equal lengths: all of a
+	// round start together, queue for the prompt path together and end
+	// together.
+	Lockstep bool
 	// BurstShare is the share of requests that arrive all at once when the
 	// clients start together, as a benchmark of N rounds does (1/N); it weighs
 	// into the mean time to first token only.
@@ -203,6 +207,9 @@ func Solve(r Replica) (Result, error) {
 	if r.Workload.RequestRate > 0 {
 		return r.open(s, limit), nil
 	}
+	if r.Workload.Lockstep && r.Workload.Concurrency <= limit {
+		return r.lockstep(s, r.Workload.Concurrency), nil
+	}
 	return r.closed(s, r.Workload.Concurrency, limit), nil
 }
 
@@ -241,6 +248,28 @@ func (r *Replica) closed(s shape, c, limit float64) Result {
 	return r.result(s, p, rate, wait, decode, running, c)
 }
 
+// lockstep solves rounds of c equal requests: their prompts go through one
+// after the other (packed as the budget allows), then all decode together. A
+// request that was early waits while the prompts of the others pass.
+func (r *Replica) lockstep(s shape, c float64) Result {
+	p := r.price(s, c, 1)
+	passes := math.Ceil(c / p.batch)
+	service := p.service
+	if !r.Policy.ExclusivePrefill {
+		// The decodes that share these steps are half of the round on average.
+		service = r.price(s, c/2, 1).service
+	}
+	prompts := passes * service
+	first := service * (passes + 1) / 2
+	decode := s.steps*p.decode + prompts - first
+	if !r.Policy.ExclusivePrefill {
+		// Early requests advance in the steps that carry others' prompts.
+		decode -= (prompts - first) * p.decode / max(p.decode, service/s.chunks)
+	}
+	rate := c / (first + decode + r.outside())
+	return r.result(s, p, rate, first, decode, c, c)
+}
+
 // decodeBatch is the mean decode batch of n running sequences: a sequence is
 // half-way through its output.
 func (r *Replica) decodeBatch(s shape, n float64) step.Batch {
@@ -259,6 +288,11 @@ func (r *Replica) price(s shape, n, busy float64) prices {
 	p.decode = max(float64(d.Latency), stages*float64(d.Interval))
 	p.cycle = p.decode
 	most := s.groups * s.pack
+	if s.groups > 1 {
+		// Groups step together, so an engine collects prompts for all of them
+		// before it stops the decodes.
+		busy = 1
+	}
 	p.batch = 1 + (min(most, max(1, r.Workload.Concurrency))-1)*min(1, busy)
 	piece := [1]step.Chunk{{Tokens: s.chunk, Context: s.cached + (s.chunks-1)*s.chunk/2, Sequences: p.batch, Final: 1 / s.chunks}}
 	if r.Policy.ExclusivePrefill || n < 1 {
@@ -342,12 +376,12 @@ func (r *Replica) result(s shape, p prices, rate, wait, decode, running, c float
 		RequestRate: rate, OutputRate: rate * w.OutputLen, Running: running, Concurrency: c,
 		PrefillTime: units.Seconds(p.service), PrefillRate: s.span * p.batch / p.service,
 	}
-	if admission := c/rate - wait - decode; admission > 0.01*(wait+decode) {
+	if admission := c/rate - wait - decode; admission > 0.01*(wait+decode) && !w.Lockstep {
 		out.AdmissionWait = units.Seconds(admission)
 	}
 	out.QueueWait = units.Seconds(max(0, wait-p.service))
 	steady := r.outside() + wait + float64(out.AdmissionWait)
-	if b := w.BurstShare; b > 0 {
+	if b := w.BurstShare; b > 0 && !w.Lockstep {
 		// In the opening burst the prompts of all clients queue up together.
 		full := r.price(s, 1, 1)
 		burst := r.outside() + full.service*(1+(c/full.batch-1)/2)
