@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"sort"
+	"strings"
 
 	"infera/sim/accuracy"
 	"infera/sim/planner"
@@ -55,10 +56,19 @@ func (s *Sample) Levels() [NumLevels]string {
 	stack := s.Request.Stack()
 	return [NumLevels]string{
 		LevelArchitecture: s.Request.GPU.ISA,
-		LevelEngine:       s.Request.Engine.Name,
+		LevelEngine:       kernels(s.Request.Engine),
 		LevelStack:        stack,
 		LevelEpoch:        stack + "|" + s.Epoch,
 	}
+}
+
+// kernels names whose kernels an engine runs: a plug-in brings those of its
+// own project into its host's scheduler.
+func kernels(e *software.Engine) string {
+	if e.Host != "" {
+		return strings.TrimSuffix(e.Name, "-"+e.Host)
+	}
+	return e.Name
 }
 
 // Point returns the fit's view of a sample.

@@ -103,7 +103,7 @@ func (r *resolver) model() error {
 // of a file or directory.
 func (a *app) findModel(lib *planner.Library, name string) (*models.Architecture, []report.Warning, error) {
 	if preset, ok := lib.Models.Resolve(name); ok {
-		arch, err := lib.Models.Lookup(preset)
+		arch, err := lib.Model(preset)
 		return arch, nil, err
 	}
 	path := a.path(name)
@@ -142,29 +142,22 @@ func (a *app) importModel(path string) (*models.Architecture, []report.Warning, 
 	return arch, warnings, nil
 }
 
-// split returns the tree that a path is read from and its name there: a
-// directory is named within its parent, so that messages and the model's name
-// carry the directory's name.
+// split returns the tree that a path is read from and its name there: with the
+// directory of a config.json, which names the model.
 func (a *app) split(path string) (fs.FS, string) {
-	clean := filepath.Clean(path)
-	dir, base := filepath.Split(clean)
-	if base == "" || base == "." || base == ".." {
-		return a.State.Files.Dir(clean), "."
+	if abs, err := filepath.Abs(path); err == nil { // else there is no working directory
+		path = abs
 	}
+	dir, base := filepath.Split(path)
 	if base == "config.json" {
-		// The directory names the model.
-		if up, parent := filepath.Split(filepath.Clean(dir)); dir != "" && parent != "" && parent != "." && parent != ".." {
-			return a.State.Files.Dir(orDot(up)), parent + "/" + base
+		if up, parent := filepath.Split(filepath.Clean(dir)); parent != "" {
+			return a.State.Files.Dir(up), parent + "/" + base
 		}
 	}
-	return a.State.Files.Dir(orDot(dir)), base
-}
-
-func orDot(dir string) string {
-	if dir == "" {
-		return "."
+	if base == "" {
+		return a.State.Files.Dir(path), "."
 	}
-	return dir
+	return a.State.Files.Dir(dir), base
 }
 
 func (r *resolver) engine() error {

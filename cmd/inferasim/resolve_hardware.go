@@ -55,11 +55,13 @@ func (r *resolver) findGPU() error {
 			return err
 		}
 	}
-	gpu, source, err := r.baseGPU(overlay)
+	gpu, fabric, source, err := r.baseGPU(overlay)
 	if err != nil {
 		return err
 	}
-	fabric := overlay.Fabric
+	if overlay.Fabric != nil {
+		fabric = overlay.Fabric
+	}
 	if fabric == nil {
 		if fabric, err = r.lib.Hardware.FabricOf(gpu); err != nil {
 			return fmt.Errorf("fabric of %s: %w", gpu.Name, err)
@@ -69,24 +71,27 @@ func (r *resolver) findGPU() error {
 	return nil
 }
 
-func (r *resolver) baseGPU(overlay hardware.Overlay) (*hardware.GPU, string, error) {
+// baseGPU returns the GPU, its fabric (nil = look it up) and where both come
+// from.
+func (r *resolver) baseGPU(overlay hardware.Overlay) (*hardware.GPU, *hardware.Fabric, string, error) {
 	arch := r.flags.gpuArch
 	switch g := overlay.GPU; {
 	case g != nil && arch != "" && !named(g, arch):
-		return nil, "", cli.WithHint(cli.Errorf(cli.BadInput, "--hardware describes %s and --gpu-arch asks for %s", g.Name, arch), "drop one of them")
+		return nil, nil, "", cli.WithHint(cli.Errorf(cli.BadInput, "--hardware describes %s and --gpu-arch asks for %s", g.Name, arch), "drop one of them")
 	case g != nil:
-		return g, "file " + r.flags.hardware, nil
+		return g, nil, "file " + r.flags.hardware, nil
 	case arch == "":
-		return r.localGPU()
+		g, source, err := r.localGPU()
+		return g, nil, source, err
 	case strings.EqualFold(arch, "cpu"):
 		g, err := r.localCPU(r.ctx)
-		return g, "probe of this machine", err
+		return g, nil, "probe of this machine", err
 	}
-	g, err := r.lib.Hardware.Lookup(arch)
+	g, fabric, err := r.lib.GPU(arch)
 	if err != nil {
-		return nil, "", fmt.Errorf("--gpu-arch: %w", err)
+		return nil, nil, "", fmt.Errorf("--gpu-arch: %w", err)
 	}
-	return g, "profile of " + g.Name, nil
+	return g, fabric, "profile of " + g.Name, nil
 }
 
 func named(g *hardware.GPU, name string) bool {

@@ -60,10 +60,16 @@ func (r *resolver) applyLaunch() error {
 		launch.FieldMaxContext, launch.FieldMaxSeqs, launch.FieldBatchedTokens, launch.FieldChunkedPrefill,
 		launch.FieldBlockSize, launch.FieldMemoryFraction, launch.FieldKVTokens, launch.FieldGraphMode,
 		launch.FieldSpecTokens, launch.FieldStreamInterval, launch.FieldOffload, launch.FieldCustomAllReduce, launch.FieldQuickReduce,
+		launch.FieldPrefixCaching, // how much of it is --prefix-cache-hit-rate
+	}
+	// bf16 and fp16 cost the same; the format of the weights is the model's.
+	if d := r.command.Settings.DType; d == "bf16" || d == "fp16" {
+		fields = append(fields, launch.FieldDType)
 	}
 	if r.launchAttention() {
 		fields = append(fields, launch.FieldAttention)
 	}
+	fields = append(fields, r.launchDrafts()...)
 	// The fitted efficiencies on AMD are those of AITER builds.
 	if on := r.command.Settings.AITER; on != nil && *on && r.out.GPU.Vendor == "amd" {
 		fields = append(fields, launch.FieldAITER)
@@ -123,6 +129,23 @@ func (r *resolver) launchSchedule() {
 		}
 	}
 	r.noCustomAllReduce = s.CustomAllReduce != nil && !*s.CustomAllReduce
+}
+
+// launchDrafts returns the fields of speculation that the projection has as
+// they are: the checkpoint's own drafter, and chains of drafted tokens.
+func (r *resolver) launchDrafts() []string {
+	s := r.command.Settings.Speculative
+	if s == nil {
+		return nil
+	}
+	var fields []string
+	if s.DraftModel == "" && r.out.Arch.Draft.Layers > 0 {
+		fields = append(fields, launch.FieldSpecMethod)
+	}
+	if s.VerifyTokens == 0 || s.VerifyTokens == s.NumTokens+1 {
+		fields = append(fields, launch.FieldSpecVerify)
+	}
+	return fields
 }
 
 // launchAttention takes the attention kernels over where their speed is known.

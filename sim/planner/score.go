@@ -48,7 +48,7 @@ func pairOf(measured float64, b Band, curve string) accuracy.Pair {
 func (l *Library) projectPoint(r *Request, out *Scored) (*Projection, error) {
 	on, err := l.engine(r.Engine, r.Release, r.GPU)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", skip("no data for the engine on this GPU"), err)
+		return nil, skip("no data for the engine on this GPU: " + err.Error())
 	}
 	for _, v := range layout.Check(r.Arch, r.Layout, r.Fabric) {
 		if !v.Note {
@@ -69,7 +69,7 @@ func (l *Library) projectPoint(r *Request, out *Scored) (*Projection, error) {
 	}
 	prepared, err := l.Prepare(r, limit)
 	if errors.Is(err, ErrBadRequest) {
-		return nil, fmt.Errorf("%w: %w", skip("impossible request"), err)
+		return nil, skip("impossible request: " + err.Error())
 	}
 	if err != nil {
 		return nil, err

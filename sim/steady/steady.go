@@ -207,51 +207,56 @@ func Solve(r Replica) (Result, error) {
 	if r.Workload.RequestRate > 0 {
 		return r.open(s, limit), nil
 	}
-	if r.Workload.Lockstep && r.Workload.Concurrency <= limit {
-		return r.lockstep(s, r.Workload.Concurrency), nil
-	}
 	return r.closed(s, r.Workload.Concurrency, limit), nil
 }
 
-// The fixed point of a closed loop converges in a handful of steps; the
+// The fixed point of a closed loop converges in a handful of secant steps; the
 // tolerance keeps results smooth enough to be differentiated numerically.
 const (
-	maxIterations = 24
-	damping       = 0.7
+	maxIterations = 16
 	tolerance     = 1e-4
 )
 
 // closed solves the loop of c clients of which at most limit run at once.
 func (r *Replica) closed(s shape, c, limit float64) Result {
 	active := min(c, limit)
+	floor := min(1, active)
 	running, busy := active, 0.5
 	var p prices
-	var rate, wait, decode float64
+	var rate, wait, decode, lastRunning, lastGap float64
 	// The running count and the load of the prompt path decide the prices,
-	// which decide both: iterate, half-way to the new value each time since the
-	// map overshoots near saturation.
+	// which decide both. The running count takes secant steps on the gap to its
+	// next value; the load only matters where prompts are packed and follows.
 	for i := range maxIterations {
 		p = r.price(s, running, busy)
 		rate, wait, decode = r.balance(s, p, active)
-		nextRunning := max(min(1, active), min(active, rate*decode))
-		nextBusy := min(1, rate*p.service/(s.groups*p.batch))
-		change := math.Abs(nextRunning-running)/running + math.Abs(nextBusy-busy)
-		if i == 0 {
-			running, busy = nextRunning, nextBusy
-		} else {
-			running, busy = running+(nextRunning-running)*damping, busy+(nextBusy-busy)*damping
-		}
-		if change < tolerance {
+		gap := min(active, max(floor, rate*decode)) - running
+		load := min(1, rate*p.service/(s.groups*p.batch))
+		if math.Abs(gap) < tolerance*running && math.Abs(load-busy) < 10*tolerance {
 			break
 		}
+		next := running + gap
+		if slope := (gap - lastGap) / (running - lastRunning); i > 0 && slope < -0.05 && !math.IsInf(slope, 0) {
+			next = running - gap/slope
+		}
+		lastRunning, lastGap = running, gap
+		running = min(active, max(floor, next))
+		busy = load
+	}
+	if r.Workload.Lockstep && c <= limit {
+		rate, wait, decode = r.rounds(s, wait, decode, c)
 	}
 	return r.result(s, p, rate, wait, decode, running, c)
 }
 
-// lockstep solves rounds of c equal requests: their prompts go through one
-// after the other (packed as the budget allows), then all decode together. A
-// request that was early waits while the prompts of the others pass.
-func (r *Replica) lockstep(s shape, c float64) Result {
+// rounds corrects the wait and the decode time of independent requests for a
+// loop of c equal requests. Were they to start and end together, their prompts
+// would go through one after the other (packed as the budget allows), then all
+// would decode together, and a request that was early would wait while the
+// prompts of the others pass. In fact rounds drift apart, since early requests
+// also end early: measured waits grow with the square root of the concurrency
+// (configs/measured/clients.yaml), so the geometric mean of both is taken.
+func (r *Replica) rounds(s shape, wait, decode, c float64) (rate, w, d float64) {
 	p := r.price(s, c, 1)
 	passes := math.Ceil(c / p.batch)
 	service := p.service
@@ -261,13 +266,13 @@ func (r *Replica) lockstep(s shape, c float64) Result {
 	}
 	prompts := passes * service
 	first := service * (passes + 1) / 2
-	decode := s.steps*p.decode + prompts - first
+	together := s.steps*p.decode + prompts - first
 	if !r.Policy.ExclusivePrefill {
 		// Early requests advance in the steps that carry others' prompts.
-		decode -= (prompts - first) * p.decode / max(p.decode, service/s.chunks)
+		together -= (prompts - first) * p.decode / max(p.decode, service/s.chunks)
 	}
-	rate := c / (first + decode + r.outside())
-	return r.result(s, p, rate, first, decode, c, c)
+	w, d = math.Sqrt(wait*first), math.Sqrt(decode*together)
+	return c / (w + d + r.outside()), w, d
 }
 
 // decodeBatch is the mean decode batch of n running sequences: a sequence is
