@@ -215,18 +215,15 @@ func (s *solver) each(do func(i int)) {
 	wg.Wait()
 }
 
-// huber is where the loss turns from square to linear, in standard deviations.
-const huber = 1.5
+// tails is the degrees of freedom of the Student-t loss. Published points of
+// early builds are off by up to a factor of ten; with such tails they neither
+// move a coefficient nor have to be left out by hand.
+const tails = 4
 
 func (s *solver) loss(terms []term) float64 {
 	var sum float64
 	for _, t := range terms {
-		a := math.Abs(t.residual)
-		if a <= huber {
-			sum += t.weight * a * a / 2
-		} else {
-			sum += t.weight * huber * (a - huber/2)
-		}
+		sum += t.weight * (tails + 1) / 2 * math.Log1p(t.residual*t.residual/tails)
 	}
 	for i, e := range s.m.effects {
 		d := s.m.x[i] / s.m.opt.Deviation[e.level+1]
@@ -308,10 +305,7 @@ func (s *solver) solve(lambda float64) ([]float64, error) {
 		if t.weight == 0 || len(row.slope) == 0 {
 			continue
 		}
-		w := t.weight
-		if r := math.Abs(t.residual); r > huber {
-			w *= huber / r
-		}
+		w := t.weight * (tails + 1) / (tails + t.residual*t.residual)
 		at, slope = at[:0], slope[:0]
 		p := &s.points[i/2]
 		for k, c := range row.coefficient {

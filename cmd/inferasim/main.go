@@ -55,7 +55,7 @@ func (a *app) execute(ctx context.Context) int {
 			"      --input-len 1024 --output-len 1024 --max-concurrency 32 --profiling-mode simulate",
 	}
 	root.AddCommand(
-		a.projectCommand(), a.fitCommand(), a.validateCommand(), a.modelCommand(), a.hardwareCommand(),
+		a.projectCommand(), a.fitCommand(), a.validateCommand(), a.calibrateCommand(), a.modelCommand(), a.hardwareCommand(),
 		a.EnvCommand(), a.CompletionCommand(), a.ManCommand(), a.VersionCommand(),
 	)
 	return a.Main(ctx, root)

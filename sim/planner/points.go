@@ -164,17 +164,21 @@ func pointLayout(p *accuracy.Point) layout.Layout {
 // Stack names the engine on the architecture of a request, for groupings.
 func (r *Request) Stack() string { return r.GPU.ISA + "|" + r.Engine.Name }
 
-// EpochOf returns the release epoch a point's efficiencies belong to: the
-// quarter of the build, or the whole span for points that mix builds.
+// MixedEpoch names the epoch of points that are medians over builds of a long
+// span.
+const MixedEpoch = "mixed"
+
+// EpochOf returns the release epoch that a build's efficiencies are fitted in:
+// its month, or [MixedEpoch] for points that mix builds.
 func EpochOf(r software.Release) string {
-	if r.Span() && r.To-r.From > 120 {
-		return "mixed"
+	if r.Mixed() {
+		return MixedEpoch
 	}
 	d := r.Date.String()
-	if len(d) < 7 {
+	if len(d) < len("2006-01") {
 		return "unknown"
 	}
-	return d[:7]
+	return d[:len("2006-01")]
 }
 
 // PreparePoint compiles the question of a measured point. The layout and the

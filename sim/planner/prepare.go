@@ -226,6 +226,16 @@ func (p *Prepared) at(e *software.Efficiency) steady.Replica {
 	return r
 }
 
+// TotalPerGPU returns the input and output tokens per second and GPU that a
+// replica's rate of requests means, as the request's client would report it.
+func (p *Prepared) TotalPerGPU(rate float64) float64 {
+	w := &p.replica.Workload
+	if d := p.req.Drain; d > 0 {
+		rate *= d
+	}
+	return rate * (w.InputLen + w.OutputLen) / float64(p.req.Layout.GPUs())
+}
+
 // Efficiency returns the fitted efficiencies of the request's engine release,
 // and how well they match it.
 func (p *Prepared) Efficiency() (software.Efficiency, software.Match) {

@@ -18,32 +18,35 @@ type Efficiencies struct {
 	dir  string
 
 	mu    sync.Mutex
-	files map[string]*efficiencyFile
+	files map[string]*EfficiencyFile
 }
 
 // OpenEfficiencies returns the efficiencies under dir of fsys.
 func OpenEfficiencies(fsys fs.FS, dir string) *Efficiencies {
-	return &Efficiencies{fsys: fsys, dir: dir, files: map[string]*efficiencyFile{}}
+	return &Efficiencies{fsys: fsys, dir: dir, files: map[string]*EfficiencyFile{}}
 }
 
-// efficiencyFile is one engine's file; base.yaml holds what an unmeasured
+// EfficiencyFile is one engine's file; base.yaml holds what an unmeasured
 // engine or architecture starts from.
-type efficiencyFile struct {
+type EfficiencyFile struct {
 	Source string        `yaml:"source"`
-	Stacks []stackValues `yaml:"stacks"`
+	Stacks []StackValues `yaml:"stacks"`
 }
 
-type stackValues struct {
+// StackValues are the coefficients of an engine on one architecture.
+type StackValues struct {
 	ISA string `yaml:"isa"` // "" = any
 	// Vendor restricts a stack without ISA.
 	Vendor string             `yaml:"vendor,omitempty"`
 	Points int                `yaml:"points"`
-	Spread spreadValues       `yaml:"spread"`
+	Spread Spread             `yaml:"spread,flow"`
 	Values map[string]float64 `yaml:"values"`
-	Epochs []epochValues      `yaml:"epochs,omitempty"`
+	Epochs []EpochValues      `yaml:"epochs,omitempty"`
 }
 
-type epochValues struct {
+// EpochValues are the coefficients in which one release epoch of a stack
+// differs from the stack.
+type EpochValues struct {
 	// From and To are the first and last day of the builds the values were
 	// fitted on. Mixed marks points that are medians over builds of the whole
 	// span.
@@ -51,16 +54,10 @@ type epochValues struct {
 	To     string             `yaml:"to"`
 	Mixed  bool               `yaml:"mixed,omitempty"`
 	Points int                `yaml:"points"`
-	Spread spreadValues       `yaml:"spread"`
+	Spread Spread             `yaml:"spread,flow"`
 	Values map[string]float64 `yaml:"values,omitempty"`
 
 	from, to Date
-}
-
-type spreadValues struct {
-	TPOT       float64 `yaml:"tpot"`
-	TTFT       float64 `yaml:"ttft"`
-	Throughput float64 `yaml:"throughput"`
 }
 
 // Match says how well an efficiency fits what was asked for.
@@ -130,7 +127,7 @@ func (s Spread) widened(f float64) Spread {
 	return Spread{TPOT: s.TPOT * f, TTFT: s.TTFT * f, Throughput: s.Throughput * f}
 }
 
-func (e *Efficiencies) file(name string) (*efficiencyFile, error) {
+func (e *Efficiencies) file(name string) (*EfficiencyFile, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if f, ok := e.files[name]; ok {
@@ -141,7 +138,7 @@ func (e *Efficiencies) file(name string) (*efficiencyFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine efficiencies: %w", err)
 	}
-	f := new(efficiencyFile)
+	f := new(EfficiencyFile)
 	if err := strict.YAML(p, data, f); err != nil {
 		return nil, err
 	}
@@ -152,7 +149,7 @@ func (e *Efficiencies) file(name string) (*efficiencyFile, error) {
 	return f, nil
 }
 
-func (f *efficiencyFile) prepare(p string) error {
+func (f *EfficiencyFile) prepare(p string) error {
 	for i := range f.Stacks {
 		s := &f.Stacks[i]
 		if err := checkValues(s.Values); err != nil {
@@ -189,8 +186,8 @@ func checkValues(values map[string]float64) error {
 
 // stack returns the stack of an architecture, else the one of its vendor that
 // has the most points, else one for any vendor.
-func (f *efficiencyFile) stack(isa, vendor string) *stackValues {
-	var best *stackValues
+func (f *EfficiencyFile) stack(isa, vendor string) *StackValues {
+	var best *StackValues
 	for i := range f.Stacks {
 		s := &f.Stacks[i]
 		if s.ISA == isa && isa != "" {
@@ -208,8 +205,8 @@ func (f *efficiencyFile) stack(isa, vendor string) *stackValues {
 
 // epoch returns the epoch of a release: for a span of builds the mixed epoch,
 // for a single day the one that holds it, else the nearest one.
-func (s *stackValues) epoch(r Release) *epochValues {
-	var best *epochValues
+func (s *StackValues) epoch(r Release) *EpochValues {
+	var best *EpochValues
 	nearest := Date(math.MaxInt32)
 	for i := range s.Epochs {
 		ep := &s.Epochs[i]
@@ -220,7 +217,7 @@ func (s *stackValues) epoch(r Release) *epochValues {
 		case r.Date > ep.to:
 			gap = r.Date - ep.to
 		}
-		if ep.Mixed != (r.Span() && r.To-r.From > mixedSpan) {
+		if ep.Mixed != r.Mixed() {
 			gap += 10 * 365
 		}
 		if gap < nearest {
@@ -230,11 +227,15 @@ func (s *stackValues) epoch(r Release) *epochValues {
 	return best
 }
 
+// Mixed reports whether r stands for builds of so long a span that no single
+// epoch describes it.
+func (r Release) Mixed() bool { return r.Span() && r.To-r.From > mixedSpan }
+
 // mixedSpan is the longest span of builds, in days, that still counts as one
 // release epoch.
 const mixedSpan = 120
 
-func (s *stackValues) apply(e *Efficiency, epoch *epochValues) error {
+func (s *StackValues) apply(e *Efficiency, epoch *EpochValues) error {
 	set := func(values map[string]float64) error {
 		for name, v := range values {
 			c, err := ParseCoefficient(name)
@@ -248,14 +249,29 @@ func (s *stackValues) apply(e *Efficiency, epoch *epochValues) error {
 	if err := set(s.Values); err != nil {
 		return err
 	}
-	e.Spread = Spread(s.Spread)
+	e.Spread = s.Spread
 	if epoch != nil {
 		if err := set(epoch.Values); err != nil {
 			return err
 		}
 		if epoch.Spread.TPOT > 0 {
-			e.Spread = Spread(epoch.Spread)
+			e.Spread = epoch.Spread
 		}
 	}
 	return nil
+}
+
+// Start returns the values of the base file that hold for any architecture:
+// where a calibration starts from.
+func (e *Efficiencies) Start() (StackValues, error) {
+	base, err := e.file("base")
+	if err != nil {
+		return StackValues{}, err
+	}
+	for _, s := range base.Stacks {
+		if s.ISA == "" && s.Vendor == "" {
+			return s, nil
+		}
+	}
+	return StackValues{}, errors.New("engine efficiencies: base has no values for any architecture")
 }

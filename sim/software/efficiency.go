@@ -179,15 +179,20 @@ func (c Coefficient) ByMixer(m Mixer) Coefficient { return c + Coefficient(m) }
 // Efficiency is how well one release of an engine uses one GPU architecture.
 type Efficiency struct {
 	Values [NumCoefficients]float64
-	// Spread is the standard deviation of log(measured/predicted) of the points
-	// the efficiency was fitted on, for the time per output token, the time to
-	// first token and the throughput.
+	// Spread is how far measurements lie from predictions.
 	Spread Spread
 	// Source says what the values were fitted on.
 	Source string
 }
 
-// Spread holds log-standard deviations of calibration residuals.
+// Spread holds half-widths of bands in the logarithm: measured values lie
+// within prediction x exp(+-w) for [BandCoverage] of the points that an
+// efficiency was cross-validated on.
 type Spread struct {
-	TPOT, TTFT, Throughput float64
+	TPOT       float64 `yaml:"tpot"`
+	TTFT       float64 `yaml:"ttft"`
+	Throughput float64 `yaml:"throughput"`
 }
+
+// BandCoverage is the share of cross-validated points that bands hold.
+const BandCoverage = 0.87
