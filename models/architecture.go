@@ -235,6 +235,9 @@ type Architecture struct {
 	Aliases []string // other spellings, Hugging Face ids among them
 	Family  string   // model_type of the config
 	Source  string   // where the shapes come from
+	// Released is the month of publication, YYYY-MM; "" = not stated. No engine
+	// build older than that can have run the model.
+	Released string
 
 	Hidden      int
 	Vocab       int // rows of the embedding as published

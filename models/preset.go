@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"infera/internal/strict"
 )
@@ -14,9 +15,11 @@ type presetFile struct {
 	Aliases []string `yaml:"aliases,omitempty,flow"`
 	Family  string   `yaml:"family"`
 	// Source is where the shapes are published; Notes what is doubtful.
-	Source  string `yaml:"source"`
-	Notes   string `yaml:"notes,omitempty"`
-	Partial bool   `yaml:"partial,omitempty"`
+	Source string `yaml:"source"`
+	Notes  string `yaml:"notes,omitempty"`
+	// Released is the month of publication, YYYY-MM.
+	Released string `yaml:"released,omitempty"`
+	Partial  bool   `yaml:"partial,omitempty"`
 
 	Hidden            int  `yaml:"hidden"`
 	Vocab             int  `yaml:"vocab"`
@@ -123,13 +126,18 @@ func (f *presetFile) architecture() (*Architecture, error) {
 		return nil, fmt.Errorf("a preset needs a name and a source")
 	}
 	a := &Architecture{
-		Name: f.Name, Aliases: f.Aliases, Family: f.Family, Source: f.Source, Partial: f.Partial,
+		Name: f.Name, Aliases: f.Aliases, Family: f.Family, Source: f.Source, Released: f.Released, Partial: f.Partial,
 		Hidden: f.Hidden, Vocab: f.Vocab, PaddedVocab: f.PaddedVocab, MaxContext: f.MaxContext, Tied: f.Tied,
 		ResidualStreams: f.ResidualStreams, PerLayerEmbedding: f.PerLayerEmbedding, PerLayerVocab: f.PerLayerVocab,
 		VisionParams: f.VisionParams, PublishedParams: int64(f.PublishedParams), PublishedActive: int64(f.PublishedActive),
 	}
 	if a.PublishedParams < 0 || a.PublishedActive < 0 || !(f.PublishedParams <= maxParams) || !(f.PublishedActive <= maxParams) {
 		return nil, fmt.Errorf("published_params %g and published_active %g are not sizes of a model", f.PublishedParams, f.PublishedActive)
+	}
+	if f.Released != "" {
+		if _, err := time.Parse("2006-01", f.Released); err != nil {
+			return nil, fmt.Errorf("released %q is not a month such as 2025-08", f.Released)
+		}
 	}
 	pattern, err := parsePattern(f.Pattern)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // [ParsePreset] reads back to an equal one.
 func MarshalPreset(a *Architecture) ([]byte, error) {
 	f := presetFile{
-		Name: a.Name, Aliases: a.Aliases, Family: a.Family, Source: a.Source, Partial: a.Partial,
+		Name: a.Name, Aliases: a.Aliases, Family: a.Family, Source: a.Source, Released: a.Released, Partial: a.Partial,
 		Hidden: a.Hidden, Vocab: a.Vocab, PaddedVocab: a.PaddedVocab, MaxContext: a.MaxContext, Tied: a.Tied,
 		ResidualStreams: a.ResidualStreams, PerLayerEmbedding: a.PerLayerEmbedding, PerLayerVocab: a.PerLayerVocab,
 		Pattern: formatPattern(a.Pattern), Compute: a.Compute.String(), VisionParams: a.VisionParams,

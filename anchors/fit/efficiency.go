@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"infera/sim/planner"
 	"infera/sim/software"
 )
 
@@ -159,7 +158,7 @@ func (c *Calibration) stack(levels [NumLevels]string, above software.Spread) sof
 			if s := &c.samples[i]; in(s) {
 				r := s.Request.Release
 				e.From, e.To = earlier(e.From, r.From.String()), later(e.To, r.To.String())
-				e.Mixed = s.Epoch == planner.MixedEpoch
+				e.Mixed = r.Mixed()
 			}
 		}
 		full := c.values(at)

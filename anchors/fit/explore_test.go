@@ -36,7 +36,7 @@ func explore(t *testing.T, samples []Sample, base software.Efficiency) {
 	opt := Defaults()
 	opt.Start = base.Values
 	if v := os.Getenv("DEV"); v != "" {
-		fmt.Sscanf(v, "%g,%g,%g,%g,%g", &opt.Deviation[0], &opt.Deviation[1], &opt.Deviation[2], &opt.Deviation[3], &opt.Deviation[4])
+		fmt.Sscanf(v, "%g,%g,%g,%g,%g,%g", &opt.Deviation[0], &opt.Deviation[1], &opt.Deviation[2], &opt.Deviation[3], &opt.Deviation[4], &opt.Deviation[5])
 	}
 	if v := os.Getenv("NOISE"); v != "" {
 		fmt.Sscanf(v, "%g,%g", &opt.TPOTNoise, &opt.TTFTNoise)

@@ -22,14 +22,14 @@ type Point struct {
 	// TPOT and TTFT are the measured times; 0 = not measured.
 	TPOT, TTFT float64
 	// Levels are the groups the point belongs to, from common to special:
-	// architecture, engine, stack, epoch.
+	// architecture, engine, stack, epoch, build.
 	Levels [NumLevels]string
 	// Weight scales the point's influence; 0 = 1.
 	Weight float64
 }
 
 // NumLevels is the depth of the hierarchy below the common effect.
-const NumLevels = 4
+const NumLevels = 5
 
 // The levels of the hierarchy.
 const (
@@ -37,7 +37,30 @@ const (
 	LevelEngine
 	LevelStack
 	LevelEpoch
+	LevelBuild
 )
+
+// tie returns the coefficient that stands for c at a level. A single build
+// moves its engine's coefficients in groups: all fixed times together, the
+// matrix products and experts of one format, all attention, all collectives.
+func tie(level int, c software.Coefficient) software.Coefficient {
+	if level != LevelBuild {
+		return c
+	}
+	switch {
+	case c == software.RequestFixed || c == software.PrefillQueue:
+		return software.RequestFixed
+	case c.IsTime():
+		return software.HostStep
+	case c >= software.GEMMDecodeBF16 && c <= software.MoEPrefillINT4:
+		return software.GEMMDecodeBF16 + (c-software.GEMMDecodeBF16)%4
+	case c >= software.AttentionDecodeGQA && c <= software.AttentionPrefillRecurrent:
+		return software.AttentionDecodeGQA
+	case c >= software.AllReduceSmall && c <= software.AttentionDP:
+		return software.AllReduceSmall
+	}
+	return c
+}
 
 // Options steer a fit.
 type Options struct {
@@ -61,7 +84,7 @@ type Options struct {
 // Defaults returns the options used for the shipped efficiencies.
 func Defaults() Options {
 	return Options{
-		Deviation: [NumLevels + 1]float64{1.0, 0.5, 0.4, 0.4, 0.25},
+		Deviation: [NumLevels + 1]float64{1.0, 0.5, 0.3, 0.3, 0.15, 0.15},
 		TPOTNoise: 0.10, TTFTNoise: 0.35, Iterations: 30, Workers: 2,
 	}
 }
@@ -98,12 +121,17 @@ func (m *Model) sum(levels [NumLevels]string, c software.Coefficient) float64 {
 		s += m.x[i]
 	}
 	for l, g := range levels {
-		if i, ok := m.index[effect{l, g, c}]; ok {
+		if i, ok := m.index[effect{l, g, tie(l, c)}]; ok {
 			s += m.x[i]
 		}
 	}
 	return s
 }
+
+// cooling is the schedule of noise scales: with wide tails first, so that the
+// many decide where the coefficients go before the loss starts to disregard
+// points that are far off.
+var cooling = [...]float64{4, 2, 1}
 
 // Fit estimates the effects from points.
 func Fit(points []Point, opt Options) (*Model, error) {
@@ -113,21 +141,33 @@ func Fit(points []Point, opt Options) (*Model, error) {
 	m := &Model{opt: opt, index: map[effect]int{}}
 	s := &solver{m: m, points: points}
 	s.linearise()
-	lambda := 1e-3
-	loss := s.loss(s.residuals)
-	for it := range opt.Iterations {
-		step, err := s.solve(lambda)
-		if err != nil {
+	for _, s.scale = range cooling {
+		if err := s.descend(max(1, opt.Iterations/len(cooling))); err != nil {
 			return nil, err
 		}
+	}
+	return m, nil
+}
+
+// descend takes damped Gauss-Newton steps at the current noise scale until
+// they no longer help.
+func (s *solver) descend(iterations int) error {
+	m := s.m
+	lambda := 1e-3
+	loss := s.loss(s.residuals)
+	for it := range iterations {
+		step, err := s.solve(lambda)
+		if err != nil {
+			return err
+		}
 		old := append([]float64(nil), m.x...)
-		accepted := false
+		before := loss
 		for range 6 {
 			for i := range m.x {
 				m.x[i] = old[i] + step[i]
 			}
 			if next := s.loss(s.evaluate()); next < loss {
-				loss, accepted = next, true
+				loss = next
 				lambda = max(lambda/4, 1e-6)
 				break
 			}
@@ -136,16 +176,19 @@ func Fit(points []Point, opt Options) (*Model, error) {
 			}
 			lambda *= 3
 		}
-		if !accepted {
-			copy(m.x, old)
-			break
+		if m.opt.Progress != nil {
+			m.opt.Progress(it, loss)
 		}
-		if opt.Progress != nil {
-			opt.Progress(it, loss)
+		if loss == before {
+			copy(m.x, old)
+			return nil
 		}
 		s.linearise()
+		if before-loss < 1e-4*loss {
+			return nil
+		}
 	}
-	return m, nil
+	return nil
 }
 
 // term is one observed quantity of a point.
@@ -159,6 +202,7 @@ type solver struct {
 	points    []Point
 	residuals []term // two per point: TPOT, TTFT
 	jacobian  []sparse
+	scale     float64 // of the noise; residuals and slopes are stored at 1
 }
 
 // sparse is one row of the Jacobian by coefficient.
@@ -223,7 +267,8 @@ const tails = 4
 func (s *solver) loss(terms []term) float64 {
 	var sum float64
 	for _, t := range terms {
-		sum += t.weight * (tails + 1) / 2 * math.Log1p(t.residual*t.residual/tails)
+		r := t.residual / s.scale
+		sum += t.weight * (tails + 1) / 2 * math.Log1p(r*r/tails)
 	}
 	for i, e := range s.m.effects {
 		d := s.m.x[i] / s.m.opt.Deviation[e.level+1]
@@ -288,9 +333,34 @@ func (s *solver) register(p *Point, c software.Coefficient) {
 	add(effect{-1, "", c})
 	for l, g := range p.Levels {
 		if g != "" {
-			add(effect{l, g, c})
+			add(effect{l, g, tie(l, c)})
 		}
 	}
+}
+
+// effectsOf returns the effects that a row of the Jacobian depends on, each
+// once, and their slopes.
+func (s *solver) effectsOf(row int, at []int, slope []float64) ([]int, []float64) {
+	p, j := &s.points[row/2], &s.jacobian[row]
+	add := func(e effect, v float64) {
+		i := s.m.index[e]
+		for k := len(at) - 1; k >= 0; k-- {
+			if at[k] == i {
+				slope[k] += v
+				return
+			}
+		}
+		at, slope = append(at, i), append(slope, v)
+	}
+	for k, c := range j.coefficient {
+		add(effect{-1, "", c}, j.slope[k])
+		for l, g := range p.Levels {
+			if g != "" {
+				add(effect{l, g, tie(l, c)}, j.slope[k])
+			}
+		}
+	}
+	return at, slope
 }
 
 // solve returns the damped Gauss-Newton step.
@@ -305,17 +375,9 @@ func (s *solver) solve(lambda float64) ([]float64, error) {
 		if t.weight == 0 || len(row.slope) == 0 {
 			continue
 		}
-		w := t.weight * (tails + 1) / (tails + t.residual*t.residual)
-		at, slope = at[:0], slope[:0]
-		p := &s.points[i/2]
-		for k, c := range row.coefficient {
-			at, slope = append(at, s.m.index[effect{-1, "", c}]), append(slope, row.slope[k])
-			for l, g := range p.Levels {
-				if g != "" {
-					at, slope = append(at, s.m.index[effect{l, g, c}]), append(slope, row.slope[k])
-				}
-			}
-		}
+		r := t.residual / s.scale
+		w := t.weight * (tails + 1) / (tails + r*r) / (s.scale * s.scale)
+		at, slope = s.effectsOf(i, at[:0], slope[:0])
 		for x := range at {
 			b[at[x]] -= w * slope[x] * t.residual
 			for y := range at {

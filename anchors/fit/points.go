@@ -59,7 +59,17 @@ func (s *Sample) Levels() [NumLevels]string {
 		LevelEngine:       kernels(s.Request.Engine),
 		LevelStack:        stack,
 		LevelEpoch:        stack + "|" + s.Epoch,
+		LevelBuild:        s.build(stack),
 	}
+}
+
+// build names the single build of a sample; points that mix builds have none.
+func (s *Sample) build(stack string) string {
+	r := s.Request.Release
+	if r.Mixed() {
+		return ""
+	}
+	return stack + "|" + r.Date.String()
 }
 
 // kernels names whose kernels an engine runs: a plug-in brings those of its

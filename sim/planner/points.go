@@ -47,10 +47,10 @@ func (l *Library) FromPoint(p *accuracy.Point) (*Request, error) {
 	if err := l.pointHardware(p, r); err != nil {
 		return nil, err
 	}
-	if err := l.pointEngine(p, r); err != nil {
+	if err := l.pointModel(p, r); err != nil {
 		return nil, err
 	}
-	if err := l.pointModel(p, r); err != nil {
+	if err := l.pointEngine(p, r); err != nil {
 		return nil, err
 	}
 	r.Layout = pointLayout(p)
@@ -81,11 +81,21 @@ func (l *Library) pointEngine(p *accuracy.Point, r *Request) error {
 		return skip("unknown engine " + name)
 	}
 	r.Engine = engine
-	r.Release, err = engine.Resolve(p.Version, p.Date)
+	r.Release, err = engine.Resolve(p.Version, possible(p.Date, r.Arch.Released))
 	if err != nil {
 		r.Release = engine.Latest()
 	}
 	return nil
+}
+
+// possible cuts the part of a span of days off that lies before a model was
+// published: no build of those days can have run it.
+func possible(date, released string) string {
+	from, to, span := strings.Cut(date, "..")
+	if !span || released == "" || released <= from || released >= to {
+		return date
+	}
+	return released + "-01.." + to
 }
 
 func (l *Library) pointModel(p *accuracy.Point, r *Request) error {
@@ -169,16 +179,24 @@ func (r *Request) Stack() string { return r.GPU.ISA + "|" + r.Engine.Name }
 const MixedEpoch = "mixed"
 
 // EpochOf returns the release epoch that a build's efficiencies are fitted in:
-// its month, or [MixedEpoch] for points that mix builds.
+// its month; for points that mix builds, [MixedEpoch] and the half-year their
+// span starts in.
 func EpochOf(r software.Release) string {
-	if r.Mixed() {
-		return MixedEpoch
-	}
 	d := r.Date.String()
+	if r.Mixed() {
+		d = r.From.String()
+	}
 	if len(d) < len("2006-01") {
 		return "unknown"
 	}
-	return d[:len("2006-01")]
+	if !r.Mixed() {
+		return d[:len("2006-01")]
+	}
+	half := "H1"
+	if d[len("2006-"):len("2006-01")] > "06" {
+		half = "H2"
+	}
+	return MixedEpoch + " " + d[:len("2006")] + half
 }
 
 // PreparePoint compiles the question of a measured point. The layout and the

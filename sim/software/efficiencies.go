@@ -217,8 +217,11 @@ func (s *StackValues) epoch(r Release) *EpochValues {
 		case r.Date > ep.to:
 			gap = r.Date - ep.to
 		}
-		if ep.Mixed != r.Mixed() {
+		switch {
+		case ep.Mixed != r.Mixed():
 			gap += 10 * 365
+		case ep.Mixed: // told apart by the start of the span
+			gap = max(ep.from-r.From, r.From-ep.from)
 		}
 		if gap < nearest {
 			best, nearest = ep, gap
@@ -233,7 +236,7 @@ func (r Release) Mixed() bool { return r.Span() && r.To-r.From > mixedSpan }
 
 // mixedSpan is the longest span of builds, in days, that still counts as one
 // release epoch.
-const mixedSpan = 120
+const mixedSpan = 45
 
 func (s *StackValues) apply(e *Efficiency, epoch *EpochValues) error {
 	set := func(values map[string]float64) error {

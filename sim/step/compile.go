@@ -196,12 +196,39 @@ func (c *compiler) allReduce(count float64, view tokenView, ranks int) {
 	})
 }
 
+// mixerLaunches returns the launches of a token mixer over those of the
+// plainest of its family: projection, rotary embedding, core and output
+// projection, plus the norms of queries and keys and the output gate.
+func mixerLaunches(a *models.Attention) float64 {
+	const plain = 4
+	n := float64(plain)
+	if a.QKNorm {
+		n++
+	}
+	if a.OutputGate {
+		n++
+	}
+	return n / plain
+}
+
+// expertLaunches returns the launches of a mixture of experts over those of
+// one without shared experts: router, top-k, permutation, two products, the
+// activation and the sum, plus the three kernels of the shared expert.
+func expertLaunches(f *models.FFN) float64 {
+	const plain = 7
+	n := float64(plain)
+	if f.SharedIntermediate > 0 {
+		n += 3
+	}
+	return n / plain
+}
+
 func (c *compiler) attention(a *models.Attention, count float64) {
 	if a.Kind == models.AttentionNone {
 		return
 	}
 	mixer := software.MixerOf(a)
-	c.fixed(software.LayerGQA.ByMixer(mixer), count)
+	c.fixed(software.LayerGQA.ByMixer(mixer), count*mixerLaunches(a))
 	hidden := c.arch.Hidden
 	if a.Kind == models.AttentionRecurrent {
 		c.recurrent(a, count)
@@ -316,7 +343,7 @@ func (c *compiler) feedForward(f *models.FFN, count float64) {
 		c.denseBranch(OpDenseFFN, layout.DenseWidthPerRank(*f, c.format(models.ClassDenseFFN), c.cfg.Layout), f.Gated, count, models.ClassDenseFFN)
 		c.allReduce(count, viewGroup, c.dtp)
 	case models.FFNMoE:
-		c.fixed(software.LayerMoE, count)
+		c.fixed(software.LayerMoE, count*expertLaunches(f))
 		c.gemm(OpRouter, viewGroup, count, f.Experts, hidden, models.ClassRouter)
 		if f.Intermediate > 0 {
 			c.denseBranch(OpDenseFFN, layout.DenseWidthPerRank(*f, c.format(models.ClassDenseFFN), c.cfg.Layout), f.Gated, count, models.ClassDenseFFN)
