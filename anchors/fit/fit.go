@@ -85,7 +85,7 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		Deviation: [NumLevels + 1]float64{1.0, 0.5, 0.3, 0.3, 0.15, 0.15},
-		TPOTNoise: 0.10, TTFTNoise: 0.35, Iterations: 30, Workers: 2,
+		TPOTNoise: 0.10, TTFTNoise: 0.35, Iterations: 60, Workers: 2,
 	}
 }
 
@@ -140,8 +140,9 @@ func Fit(points []Point, opt Options) (*Model, error) {
 	}
 	m := &Model{opt: opt, index: map[effect]int{}}
 	s := &solver{m: m, points: points}
-	s.linearise()
+	s.depends = make([][]software.Coefficient, len(points))
 	for _, s.scale = range cooling {
+		s.linearise()
 		if err := s.descend(max(1, opt.Iterations/len(cooling))); err != nil {
 			return nil, err
 		}
@@ -155,6 +156,7 @@ func (s *solver) descend(iterations int) error {
 	m := s.m
 	lambda := 1e-3
 	loss := s.loss(s.residuals)
+	fresh := true // the slopes are those of the current effects
 	for it := range iterations {
 		step, err := s.solve(lambda)
 		if err != nil {
@@ -166,8 +168,9 @@ func (s *solver) descend(iterations int) error {
 			for i := range m.x {
 				m.x[i] = old[i] + step[i]
 			}
-			if next := s.loss(s.evaluate()); next < loss {
-				loss = next
+			terms := s.evaluate()
+			if next := s.loss(terms); next < loss {
+				loss, s.residuals = next, terms
 				lambda = max(lambda/4, 1e-6)
 				break
 			}
@@ -181,11 +184,19 @@ func (s *solver) descend(iterations int) error {
 		}
 		if loss == before {
 			copy(m.x, old)
+			if fresh {
+				return nil
+			}
+			s.linearise()
+			fresh = true
+			continue
+		}
+		if fresh && before-loss < 1e-4*loss {
 			return nil
 		}
-		s.linearise()
-		if before-loss < 1e-4*loss {
-			return nil
+		// Slopes change slowly: every other step does with the last ones.
+		if fresh = !fresh; fresh {
+			s.linearise()
 		}
 	}
 	return nil
@@ -202,7 +213,9 @@ type solver struct {
 	points    []Point
 	residuals []term // two per point: TPOT, TTFT
 	jacobian  []sparse
-	scale     float64 // of the noise; residuals and slopes are stored at 1
+	// depends lists the coefficients a point was found to depend on.
+	depends [][]software.Coefficient
+	scale   float64 // of the noise; residuals and slopes are stored at 1
 }
 
 // sparse is one row of the Jacobian by coefficient.
@@ -281,8 +294,10 @@ func (s *solver) loss(terms []term) float64 {
 // logarithm of each coefficient the point depends on, and adds the effects
 // that its first visit to a group brings.
 func (s *solver) linearise() {
-	s.residuals = make([]term, 2*len(s.points))
-	s.jacobian = make([]sparse, 2*len(s.points))
+	if s.residuals == nil {
+		s.residuals = make([]term, 2*len(s.points))
+		s.jacobian = make([]sparse, 2*len(s.points))
+	}
 	s.each(s.linearisePoint)
 	for i := range s.jacobian {
 		for _, c := range s.jacobian[i].coefficient {
@@ -299,10 +314,9 @@ func (s *solver) linearisePoint(i int) {
 	t := s.terms(p, base)
 	s.residuals[2*i], s.residuals[2*i+1] = t[0], t[1]
 	noise := [2]float64{s.m.opt.TPOTNoise, s.m.opt.TTFTNoise}
-	for c := range software.NumCoefficients {
-		if s.m.opt.Fixed[c] {
-			continue
-		}
+	s.jacobian[2*i], s.jacobian[2*i+1] = sparse{}, sparse{}
+	var found []software.Coefficient
+	for _, c := range s.candidates(i) {
 		keep := e.Values[c]
 		e.Values[c] = keep * math.Exp(h)
 		v := s.predict(p, &e)
@@ -315,11 +329,32 @@ func (s *solver) linearisePoint(i int) {
 			if math.Abs(slope) < 1e-3 {
 				continue
 			}
+			if len(found) == 0 || found[len(found)-1] != c {
+				found = append(found, c)
+			}
 			row := &s.jacobian[2*i+q]
 			row.coefficient = append(row.coefficient, c)
 			row.slope = append(row.slope, slope/noise[q])
 		}
 	}
+	if s.depends[i] == nil {
+		s.depends[i] = found
+	}
+}
+
+// candidates returns the coefficients to differentiate a point by: all that
+// are fitted at first, then those it was found to depend on.
+func (s *solver) candidates(i int) []software.Coefficient {
+	if d := s.depends[i]; d != nil {
+		return d
+	}
+	all := make([]software.Coefficient, 0, software.NumCoefficients)
+	for c := range software.NumCoefficients {
+		if !s.m.opt.Fixed[c] {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 func (s *solver) register(p *Point, c software.Coefficient) {

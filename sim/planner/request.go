@@ -238,22 +238,64 @@ func (r *Request) check() error {
 	case r.Engine == nil:
 		return fmt.Errorf("%w: no engine", ErrBadRequest)
 	}
-	for _, c := range []struct {
-		name     string
-		v        float64
-		min, max float64
-	}{
-		{"input length", r.InputLen, 1, 1e8},
-		{"output length", r.OutputLen, 1, 1e8},
-		{"concurrency", r.Concurrency, 0, 1e7},
-		{"request rate", r.RequestRate, 0, 1e7},
-		{"prefix hit rate", r.PrefixHitRate, 0, 1},
-		{"speculative tokens", r.Speculation.Tokens, 0, 64},
-		{"acceptance", r.Speculation.Acceptance, 0, 1},
-	} {
+	for _, c := range r.ranges() {
 		if math.IsNaN(c.v) || c.v < c.min || c.v > c.max {
 			return fmt.Errorf("%w: %s %v is outside %v..%v", ErrBadRequest, c.name, c.v, c.min, c.max)
 		}
 	}
 	return nil
+}
+
+// within is a value with the range it must lie in.
+type within struct {
+	name        string
+	v, min, max float64
+}
+
+// A time of more than a quarter of an hour, or a factor of more than a
+// thousand, is a mistake of units.
+const (
+	longest = 1000
+	largest = 1000
+)
+
+// ranges lists the numbers of a request that no other package checks.
+func (r *Request) ranges() [34]within {
+	e, c, s, m := &r.Engineering, &r.Communication, &r.Speculation, &r.Memory
+	return [...]within{
+		{"input length", r.InputLen, 1, 1e8},
+		{"output length", r.OutputLen, 1, 1e8},
+		{"length scale", r.LengthScale, 0, largest},
+		{"concurrency", r.Concurrency, 0, 1e7},
+		{"batch", r.Batch, 0, 1e7},
+		{"replicas", float64(r.Replica), 0, 1e6},
+		{"request rate", r.RequestRate, 0, 1e7},
+		{"prefix hit rate", r.PrefixHitRate, 0, 1},
+		{"burst share", r.BurstShare, 0, 1},
+		{"drain", r.Drain, 0, 1},
+		{"prefill chunk", float64(e.ChunkedPrefill), 0, 1e9},
+		{"step overhead", float64(e.StepOverhead), 0, longest},
+		{"kernel launch time", float64(e.KernelLaunch), 0, longest},
+		{"kernel occupancy", float64(e.KernelOccupancy), 0, longest},
+		{"kernels per layer", float64(e.KernelsPerLayer), 0, 1e6},
+		{"mixed-step penalty", e.MixedPenalty, 0, largest},
+		{"admission steps", e.AdmissionSteps, 0, 1e6},
+		{"speculative tokens", s.Tokens, 0, 64},
+		{"acceptance", s.Acceptance, 0, 1},
+		{"accepted length", s.AcceptedLength, 0, 65},
+		{"draft cost", s.DraftCost, 0, largest},
+		{"prefill overlap", c.PrefillOverlap, 0, 1},
+		{"decode overlap", c.DecodeOverlap, 0, 1},
+		{"transfer bandwidth", float64(c.KVTransferBandwidth), 0, 1e16},
+		{"transfer latency", float64(c.KVTransferLatency), 0, longest},
+		{"tokenize time", float64(r.Host.Tokenize), 0, longest},
+		{"detokenize time", float64(r.Host.Detokenize), 0, longest},
+		{"request time", float64(r.Host.Request), 0, longest},
+		{"stream interval", float64(r.Host.StreamInterval), 0, 1e8},
+		{"temperature", r.Sampling.Temperature, 0, largest},
+		{"indexer scale", r.Sparse.IndexerScale, 0, largest},
+		{"window fraction", r.Sparse.WindowFraction, 0, 1},
+		{"resident tokens", m.ResidentTokens, 0, 1e9},
+		{"offload rate", float64(m.OffloadRate), 0, 1e16},
+	}
 }

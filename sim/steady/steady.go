@@ -272,7 +272,7 @@ func (r *Replica) rounds(s shape, wait, decode, c float64) (rate, w, d float64) 
 		together -= (prompts - first) * p.decode / max(p.decode, service/s.chunks)
 	}
 	w, d = math.Sqrt(wait*first), math.Sqrt(decode*together)
-	return c / (w + d + r.outside()), w, d
+	return c / (w + d + r.outside() + r.detokenize()), w, d
 }
 
 // decodeBatch is the mean decode batch of n running sequences: a sequence is
@@ -319,6 +319,7 @@ func (r *Replica) price(s shape, n, busy float64) prices {
 // loop of c clients at fixed step prices.
 func (r *Replica) balance(s shape, p prices, c float64) (rate, wait, decode float64) {
 	q := r.queueFactor()
+	outside := r.outside() + r.detokenize()
 	capacity := p.batch / p.service // prompts per second through the prompt path
 	if !r.Policy.ExclusivePrefill {
 		// A prompt-carrying step also advances the decodes; the path is full
@@ -332,14 +333,14 @@ func (r *Replica) balance(s shape, p prices, c float64) (rate, wait, decode floa
 	times := func(x float64) (w, d float64) {
 		d = s.steps * p.decode / max(1e-9, 1-x*p.added)
 		d = min(d, s.steps*max(p.mixed, p.decode)+c*p.added)
-		others := (c - 1) / max(1, c)
+		others := max(0, c-1) / max(1, c)
 		w = p.service / max(1e-3, 1-q*others*min(1, x/capacity))
 		return w + r.residual(p, s), d
 	}
 	for range 40 {
 		rate = (lo + hi) / 2
 		wait, decode = times(rate)
-		if rate*(wait+decode) < c {
+		if rate*(outside+wait+decode) < c {
 			lo = rate
 		} else {
 			hi = rate
@@ -349,7 +350,7 @@ func (r *Replica) balance(s shape, p prices, c float64) (rate, wait, decode floa
 		}
 	}
 	// The prompt path is the bottleneck: what is left of the cycle is queueing.
-	if left := c/rate - wait - decode; left > 0 && rate > 0.999*capacity {
+	if left := c/rate - outside - wait - decode; left > 0 && rate > 0.999*capacity {
 		wait += left
 	}
 	return rate, wait, decode
@@ -374,6 +375,11 @@ func (r *Replica) outside() float64 {
 	return float64(h.RequestFixed) + float64(h.Tokenize)*r.Workload.InputLen + float64(r.Limits.FetchPerRequest)
 }
 
+// detokenize is the time a request's output tokens take after their steps.
+func (r *Replica) detokenize() float64 {
+	return float64(r.Host.Detokenize) * r.Workload.OutputLen
+}
+
 func (r *Replica) result(s shape, p prices, rate, wait, decode, running, c float64) Result {
 	w, h := &r.Workload, &r.Host
 	out := Result{
@@ -381,7 +387,7 @@ func (r *Replica) result(s shape, p prices, rate, wait, decode, running, c float
 		RequestRate: rate, OutputRate: rate * w.OutputLen, Running: running, Concurrency: c,
 		PrefillTime: units.Seconds(p.service), PrefillRate: s.span * p.batch / p.service,
 	}
-	if admission := c/rate - wait - decode; admission > 0.01*(wait+decode) && !w.Lockstep {
+	if admission := c/rate - r.outside() - r.detokenize() - wait - decode; admission > 0.01*(wait+decode) && !w.Lockstep {
 		out.AdmissionWait = units.Seconds(admission)
 	}
 	out.QueueWait = units.Seconds(max(0, wait-p.service))
@@ -395,10 +401,9 @@ func (r *Replica) result(s shape, p prices, rate, wait, decode, running, c float
 	tokens := w.OutputLen
 	perToken := decode / max(1, tokens)
 	buffered := min(max(1, h.StreamInterval)-1, max(0, tokens-1)) * perToken
-	detokenize := float64(h.Detokenize)
 	out.TTFT = units.Seconds(steady + buffered)
-	out.DecodeTime = units.Seconds(max(0, decode-buffered) + detokenize*tokens)
-	out.TPOT = units.Seconds(perToken + detokenize)
+	out.DecodeTime = units.Seconds(max(0, decode-buffered) + r.detokenize())
+	out.TPOT = units.Seconds(perToken) + h.Detokenize
 	out.ITL = out.TPOT
 	out.E2E = out.TTFT + out.DecodeTime
 	if steps := rate*s.chunks/p.batch + 1e-12; p.mixed > 0 {

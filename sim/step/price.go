@@ -59,15 +59,19 @@ func (a *Analytic) factor(o *op, rows float64) float64 {
 	return e[o.decode]*(1-w) + e[o.prefill]*w
 }
 
-// charge adds count kernels at factor times their tuned time, never below
-// their lower bound.
+// charge adds the kernels of an operation at factor times their tuned time,
+// never below their lower bound.
 func (a *Analytic) charge(o *op, class Op, k kernel.Estimate, factor float64, into *Breakdown) units.Seconds {
-	t := max(k.Lower, k.Time*units.Seconds(factor)) * units.Seconds(o.count)
+	return a.repeat(o.count, class, k, factor, into)
+}
+
+// repeat adds n equal kernels.
+func (a *Analytic) repeat(n float64, class Op, k kernel.Estimate, factor float64, into *Breakdown) units.Seconds {
+	t := max(k.Lower, k.Time*units.Seconds(factor)) * units.Seconds(n)
 	if a.cfg.Options.BoundsOnly {
-		t = k.Lower * units.Seconds(o.count)
+		t = k.Lower * units.Seconds(n)
 	}
 	if into != nil {
-		n := o.count
 		into.add(class, t, k.Lower*units.Seconds(n), k.Bytes*units.Bytes(n), k.FLOPs*units.FLOPs(n), k.Bound)
 	}
 	return t
@@ -162,7 +166,7 @@ func (a *Analytic) attentionCores(o *op, v *view, into *Breakdown) units.Seconds
 			p.TopK = visible(at, c.Context+c.Tokens/2)
 		}
 		n := max(1, c.sequences()/v.dp)
-		t += a.charge(o, OpAttentionPrefill, a.cfg.Kernels.PrefillAttention(p), scale*n*a.value(o.prefill), into)
+		t += a.repeat(o.count*n, OpAttentionPrefill, a.cfg.Kernels.PrefillAttention(p), scale*a.value(o.prefill), into)
 	}
 	return t
 }
@@ -241,7 +245,7 @@ func (a *Analytic) allToAll(o *op, v *view, into *Breakdown) units.Seconds {
 
 func (a *Analytic) fabric(o *op, time, lower units.Seconds, bytes units.Bytes, factor float64, v *view, into *Breakdown) units.Seconds {
 	n := units.Seconds(o.count * a.exposed(v))
-	t := time * n * units.Seconds(factor)
+	t := max(lower, time*units.Seconds(factor)) * n
 	if into != nil {
 		into.add(o.class, t, lower*n, bytes*units.Bytes(o.count), 0, kernel.BoundFabric)
 	}
