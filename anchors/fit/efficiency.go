@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +25,7 @@ type Calibration struct {
 // Calibrate fits the samples and cross-validates the fit in folds. start is
 // the stack of any architecture of the base file: the values that effects
 // multiply.
-func Calibrate(samples []Sample, start software.StackValues, folds int, opt Options) (*Calibration, error) {
+func Calibrate(ctx context.Context, samples []Sample, start software.StackValues, folds int, opt Options) (*Calibration, error) {
 	for name, v := range start.Values {
 		c, err := software.ParseCoefficient(name)
 		if err != nil {
@@ -49,7 +50,7 @@ func Calibrate(samples []Sample, start software.StackValues, folds int, opt Opti
 				train = append(train, all[i])
 			}
 		}
-		m, err := Fit(train, opt)
+		m, err := Fit(ctx, train, opt)
 		if err != nil {
 			return nil, fmt.Errorf("fold %d: %w", f, err)
 		}
@@ -61,7 +62,7 @@ func Calibrate(samples []Sample, start software.StackValues, folds int, opt Opti
 		}
 	}
 	var err error
-	if out.Model, err = Fit(all, opt); err != nil {
+	if out.Model, err = Fit(ctx, all, opt); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -112,11 +113,26 @@ func (c *Calibration) spread(match func(*Sample) bool, above software.Spread) so
 	return software.Spread{TPOT: width(abs[0], above.TPOT), TTFT: width(abs[1], above.TTFT), Throughput: width(abs[2], above.Throughput)}
 }
 
-// Files returns the efficiency files by engine, and the base file.
-func (c *Calibration) Files(source string) map[string]*software.EfficiencyFile {
-	base := &software.EfficiencyFile{Source: source, Stacks: []software.StackValues{c.start}}
+// ByVendor splits samples by the vendor of their GPU. Vendors share neither
+// kernels nor engine builds, so each is calibrated apart.
+func ByVendor(samples []Sample) map[string][]Sample {
+	out := map[string][]Sample{}
+	for _, s := range samples {
+		v := s.Request.GPU.Vendor
+		out[v] = append(out[v], s)
+	}
+	return out
+}
+
+// AddTo adds the calibrated stacks to efficiency files by engine, and those of
+// the architectures to the base file.
+func (c *Calibration) AddTo(files map[string]*software.EfficiencyFile, source string) {
+	base := files["base"]
+	if base == nil {
+		base = &software.EfficiencyFile{Source: source, Stacks: []software.StackValues{c.start}}
+		files["base"] = base
+	}
 	all := c.spread(func(*Sample) bool { return true }, c.start.Spread)
-	files := map[string]*software.EfficiencyFile{"base": base}
 	widths := map[string]software.Spread{}
 	for _, isa := range c.groups(LevelArchitecture, "") {
 		levels := [NumLevels]string{LevelArchitecture: isa}
@@ -135,7 +151,7 @@ func (c *Calibration) Files(source string) map[string]*software.EfficiencyFile {
 				break
 			}
 		}
-		levels[LevelEpoch] = ""
+		levels[LevelEpoch], levels[LevelBuild] = "", ""
 		f := files[engine]
 		if f == nil {
 			f = &software.EfficiencyFile{Source: source}
@@ -143,16 +159,13 @@ func (c *Calibration) Files(source string) map[string]*software.EfficiencyFile {
 		}
 		f.Stacks = append(f.Stacks, c.stack(levels, widths[levels[LevelArchitecture]]))
 	}
-	return files
 }
 
 func (c *Calibration) stack(levels [NumLevels]string, above software.Spread) software.StackValues {
 	match := func(s *Sample) bool { return s.Levels()[LevelStack] == levels[LevelStack] }
 	out := software.StackValues{ISA: levels[LevelArchitecture], Points: c.count(match), Spread: c.spread(match, above), Values: c.values(levels)}
-	for _, epoch := range c.groups(LevelEpoch, levels[LevelStack]) {
-		at := levels
-		at[LevelEpoch] = epoch
-		in := func(s *Sample) bool { return s.Levels()[LevelEpoch] == epoch }
+	for _, at := range c.leaves(levels[LevelStack]) {
+		in := func(s *Sample) bool { return s.Levels() == at }
 		e := software.EpochValues{Points: c.count(in), Spread: c.spread(in, out.Spread)}
 		for i := range c.samples {
 			if s := &c.samples[i]; in(s) {
@@ -205,6 +218,22 @@ func (c *Calibration) count(match func(*Sample) bool) int {
 		}
 	}
 	return n
+}
+
+// leaves lists the most special groups of a stack, in order: its builds, and
+// the epochs of points that mix builds.
+func (c *Calibration) leaves(stack string) [][NumLevels]string {
+	seen := map[string][NumLevels]string{}
+	for i := range c.samples {
+		if l := c.samples[i].Levels(); l[LevelStack] == stack {
+			seen[l[LevelEpoch]+"|"+l[LevelBuild]] = l
+		}
+	}
+	var out [][NumLevels]string
+	for _, k := range sortedKeys(seen) {
+		out = append(out, seen[k])
+	}
+	return out
 }
 
 // groups lists the groups of a level, in order, of one stack if given.

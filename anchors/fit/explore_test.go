@@ -69,7 +69,7 @@ func explore(t *testing.T, samples []Sample, base software.Efficiency) {
 				train = append(train, samples[i].Point())
 			}
 		}
-		m, err := Fit(train, opt)
+		m, err := Fit(t.Context(), train, opt)
 		if err != nil {
 			t.Fatal(err)
 		}

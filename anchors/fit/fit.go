@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -133,8 +134,9 @@ func (m *Model) sum(levels [NumLevels]string, c software.Coefficient) float64 {
 // points that are far off.
 var cooling = [...]float64{4, 2, 1}
 
-// Fit estimates the effects from points.
-func Fit(points []Point, opt Options) (*Model, error) {
+// Fit estimates the effects from points. It stops with the context's error when
+// that ends.
+func Fit(ctx context.Context, points []Point, opt Options) (*Model, error) {
 	if len(points) == 0 {
 		return nil, ErrNoPoints
 	}
@@ -143,7 +145,7 @@ func Fit(points []Point, opt Options) (*Model, error) {
 	s.depends = make([][]software.Coefficient, len(points))
 	for _, s.scale = range cooling {
 		s.linearise()
-		if err := s.descend(max(1, opt.Iterations/len(cooling))); err != nil {
+		if err := s.descend(ctx, max(1, opt.Iterations/len(cooling))); err != nil {
 			return nil, err
 		}
 	}
@@ -152,12 +154,15 @@ func Fit(points []Point, opt Options) (*Model, error) {
 
 // descend takes damped Gauss-Newton steps at the current noise scale until
 // they no longer help.
-func (s *solver) descend(iterations int) error {
+func (s *solver) descend(ctx context.Context, iterations int) error {
 	m := s.m
 	lambda := 1e-3
 	loss := s.loss(s.residuals)
 	fresh := true // the slopes are those of the current effects
 	for it := range iterations {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		step, err := s.solve(lambda)
 		if err != nil {
 			return err

@@ -87,7 +87,7 @@ func TestRecovery(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, noise := range []float64{0, 0.05} {
 		points := synthetic(300, trueHost, trueGEMM, noise, level("a"), r)
-		m, err := Fit(points, start(free...))
+		m, err := Fit(t.Context(), points, start(free...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestOutliers(t *testing.T) {
 		points[i].TPOT *= 5
 		points[i].TTFT *= 5
 	}
-	m, err := Fit(points, start(software.HostStep, software.GEMMDecodeBF16, software.PrefillQueue))
+	m, err := Fit(t.Context(), points, start(software.HostStep, software.GEMMDecodeBF16, software.PrefillQueue))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestHierarchy(t *testing.T) {
 	points = append(points, synthetic(200, trueHost, 1.9, 0.02, level("b"), r)...)
 	points = append(points, synthetic(1, trueHost, 4, 0.02, level("c"), r)...)
 	points[len(points)-1].TTFT = 0
-	m, err := Fit(points, start(software.HostStep, software.GEMMDecodeBF16, software.PrefillQueue))
+	m, err := Fit(t.Context(), points, start(software.HostStep, software.GEMMDecodeBF16, software.PrefillQueue))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestWorkers(t *testing.T) {
 			}
 			last = loss
 		}
-		m, err := Fit(synthetic(60, trueHost, trueGEMM, 0.1, level("a"), r), opt)
+		m, err := Fit(t.Context(), synthetic(60, trueHost, trueGEMM, 0.1, level("a"), r), opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestUnmeasured(t *testing.T) {
 	}
 	points = append(points, Point{Predict: func(*software.Efficiency) (float64, float64) { return 0, 0 }, TPOT: 1, TTFT: 1})
 	opt := start(software.HostStep, software.GEMMDecodeBF16, software.PrefillQueue)
-	m, err := Fit(points, opt)
+	m, err := Fit(t.Context(), points, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestUnmeasured(t *testing.T) {
 }
 
 func TestNoPoints(t *testing.T) {
-	if m, err := Fit(nil, Defaults()); !errors.Is(err, ErrNoPoints) || m != nil {
+	if m, err := Fit(t.Context(), nil, Defaults()); !errors.Is(err, ErrNoPoints) || m != nil {
 		t.Errorf("no points: %v, %v; want ErrNoPoints", m, err)
 	}
 }

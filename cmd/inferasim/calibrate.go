@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -36,7 +37,7 @@ func (a *app) calibrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.calibrate(points, data, out, folds)
+			return a.calibrate(cmd.Context(), points, data, out, folds)
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "CSV of measured points")
@@ -50,7 +51,7 @@ func (a *app) calibrateCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) calibrate(points []accuracy.Point, data, out string, folds int) error {
+func (a *app) calibrate(ctx context.Context, points []accuracy.Point, data, out string, folds int) error {
 	lib, err := a.library()
 	if err != nil {
 		return err
@@ -66,15 +67,20 @@ func (a *app) calibrate(points []accuracy.Point, data, out string, folds int) er
 	if err != nil {
 		return err
 	}
-	opt := fit.Defaults()
-	bar := a.Progress("fit", (folds+1)*opt.Iterations)
-	opt.Progress = func(int, float64) { bar.Add(1) }
-	c, err := fit.Calibrate(samples, start, folds, opt)
-	bar.Done()
-	if err != nil {
-		return err
+	files := map[string]*software.EfficiencyFile{}
+	byVendor := fit.ByVendor(samples)
+	for _, vendor := range slices.Sorted(maps.Keys(byVendor)) {
+		part := byVendor[vendor]
+		opt := fit.Defaults()
+		bar := a.Progress("fit "+vendor, 0)
+		opt.Progress = func(int, float64) { bar.Add(1) }
+		c, err := fit.Calibrate(ctx, part, start, folds, opt)
+		bar.Done()
+		if err != nil {
+			return fmt.Errorf("calibrate %s: %w", vendor, err)
+		}
+		c.AddTo(files, calibrationSource(part, data))
 	}
-	files := c.Files(calibrationSource(samples, data))
 	if err := a.State.Files.MkdirAll(out); err != nil {
 		return err
 	}
