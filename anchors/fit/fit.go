@@ -49,7 +49,7 @@ func tie(level int, c software.Coefficient) software.Coefficient {
 		return c
 	}
 	switch {
-	case c == software.RequestFixed || c == software.PrefillQueue:
+	case c == software.RequestFixed || c == software.PrefillQueue || c == software.PrefillInterference:
 		return software.RequestFixed
 	case c.IsTime():
 		return software.HostStep

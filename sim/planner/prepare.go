@@ -222,6 +222,7 @@ func (p *Prepared) at(e *software.Efficiency) steady.Replica {
 	r := p.replica
 	r.Pricer = p.pricer.SetEfficiency(e)
 	r.Host.RequestFixed = p.req.Host.Request + units.Seconds(e.Values[software.RequestFixed])
+	r.Host.Interference = e.Values[software.PrefillInterference]
 	r.Host.QueueFactor = e.Values[software.PrefillQueue]
 	return r
 }

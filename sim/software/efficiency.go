@@ -82,6 +82,9 @@ const (
 	// AttentionDP multiplies the step when attention is data parallel: ranks
 	// wait for the slowest.
 	AttentionDP
+	// PrefillInterference multiplies what a prompt adds to the decode time of
+	// the sequences that run beside it.
+	PrefillInterference
 	// PrefillQueue multiplies the wait for other requests' prompts.
 	PrefillQueue
 
@@ -100,7 +103,7 @@ var coefficientNames = [NumCoefficients]string{
 	"attention_decode_compressed", "attention_decode_recurrent",
 	"attention_prefill_gqa", "attention_prefill_mla", "attention_prefill_sparse_mla", "attention_prefill_sparse_gqa",
 	"attention_prefill_compressed", "attention_prefill_recurrent",
-	"stream", "all_reduce_small", "all_reduce_large", "all_to_all", "expert_parallel", "attention_dp", "prefill_queue",
+	"stream", "all_reduce_small", "all_reduce_large", "all_to_all", "expert_parallel", "attention_dp", "prefill_interference", "prefill_queue",
 }
 
 // String returns the key used in configs/engines/efficiency.

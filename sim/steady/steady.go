@@ -68,6 +68,9 @@ type Host struct {
 	RequestFixed, Tokenize, Detokenize units.Seconds
 	// StreamInterval is how many tokens are sent at once; 0 = 1.
 	StreamInterval float64
+	// Interference multiplies what a prompt adds to the decode time of the
+	// sequences beside it; 0 = 1.
+	Interference float64
 	// QueueFactor multiplies the wait behind other requests' prompts; 0 = 1.
 	QueueFactor float64
 }
@@ -311,6 +314,9 @@ func (r *Replica) price(s shape, n, busy float64) prices {
 		p.mixed = max(float64(t.Latency), p.decode)
 		p.added = s.chunks * max(0, p.mixed-p.decode) / p.batch
 	}
+	if f := r.Host.Interference; f > 0 {
+		p.added *= f
+	}
 	p.service = s.chunks * p.mixed
 	return p
 }
@@ -330,10 +336,11 @@ func (r *Replica) balance(s shape, p prices, c float64) (rate, wait, decode floa
 	if p.added > 0 {
 		hi = min(hi, (1-1e-9)/p.added)
 	}
+	// A request is held up by the prompts of the others only.
+	others := max(0, c-1) / max(1, c)
 	times := func(x float64) (w, d float64) {
-		d = s.steps * p.decode / max(1e-9, 1-x*p.added)
+		d = s.steps * p.decode / max(1e-9, 1-others*x*p.added)
 		d = min(d, s.steps*max(p.mixed, p.decode)+c*p.added)
-		others := max(0, c-1) / max(1, c)
 		w = p.service / max(1e-3, 1-q*others*min(1, x/capacity))
 		return w + r.residual(p, s), d
 	}

@@ -42,6 +42,8 @@ type op struct {
 
 	n, k    int
 	weights models.Format
+	// stream is the tuned time of a product or collective of one row.
+	stream units.Seconds
 	// decode and prefill are the efficiencies at few and at many tokens.
 	decode, prefill software.Coefficient
 
@@ -51,14 +53,6 @@ type op struct {
 	ffn       models.FFN       // opExperts: widths on this rank
 	routing   *moe.Routing     // opExperts
 }
-
-// blockSpan is where the factor of a matrix product is half-way between its
-// decode and its prefill efficiency, in rows.
-const blockSpan = 256
-
-// expertSpan scales the rows of one expert to those of a dense product: expert
-// kernels turn from weight-bound to compute-bound at fewer rows.
-const expertSpan = 8
 
 // stage is the operation list of one pipeline stage.
 type stage struct {
@@ -154,6 +148,7 @@ func (c *compiler) gemm(class Op, view tokenView, count float64, n, k int, t mod
 	}
 	c.ops = append(c.ops, op{
 		kind: opGEMM, class: class, view: view, count: count, n: n, k: k, weights: f,
+		stream: c.cfg.Kernels.GEMM(1, n, k, f).Time,
 		decode: software.GEMMDecodeBF16.ByFormat(f), prefill: software.GEMMPrefillBF16.ByFormat(f),
 	})
 }
@@ -192,6 +187,7 @@ func (c *compiler) allReduce(count float64, view tokenView, ranks int) {
 	}
 	c.ops = append(c.ops, op{
 		kind: opAllReduce, class: OpAllReduce, view: view, count: count, n: ranks, perToken: perToken,
+		stream: c.cfg.Collectives.AllReduce(ranks, perToken).Time,
 		decode: software.AllReduceSmall, prefill: software.AllReduceLarge,
 	})
 }
@@ -416,6 +412,7 @@ func (c *compiler) head() {
 	f := c.format(models.ClassHead)
 	c.ops = append(c.ops, op{
 		kind: opHead, class: OpHead, count: 1, n: rows, k: c.arch.Hidden, weights: f,
+		stream: c.cfg.Kernels.GEMM(1, rows, c.arch.Hidden, f).Time,
 		decode: software.GEMMDecodeBF16.ByFormat(f), prefill: software.GEMMPrefillBF16.ByFormat(f),
 	})
 	// Logits are gathered in 16 bits, cast to 32 and read twice by the sampler.

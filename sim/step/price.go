@@ -16,13 +16,14 @@ func (a *Analytic) opTime(o *op, v *view, into *Breakdown) units.Seconds {
 	}
 	switch o.kind {
 	case opGEMM:
-		return a.charge(o, o.class, a.cfg.Kernels.GEMM(tokens, o.n, o.k, o.weights), a.factor(o, tokens), into)
+		k := a.cfg.Kernels.GEMM(tokens, o.n, o.k, o.weights)
+		return a.charge(o, o.class, k, a.factor(o, k.Time, o.stream), into)
 	case opHead:
 		if v.sampled <= 0 {
 			return 0
 		}
-		rows := v.sampled / v.dp
-		return a.charge(o, o.class, a.cfg.Kernels.GEMM(rows, o.n, o.k, o.weights), a.factor(o, rows), into)
+		k := a.cfg.Kernels.GEMM(v.sampled/v.dp, o.n, o.k, o.weights)
+		return a.charge(o, o.class, k, a.factor(o, k.Time, o.stream), into)
 	case opStream:
 		b := o.perToken * units.Bytes(tokens)
 		return a.charge(o, o.class, a.cfg.Kernels.Stream(b/2, b/2), a.value(software.Stream), into)
@@ -52,11 +53,17 @@ func (a *Analytic) opTime(o *op, v *view, into *Breakdown) units.Seconds {
 
 func (a *Analytic) value(c software.Coefficient) float64 { return a.cfg.Efficiency.Values[c] }
 
-// factor blends an operation's decode and prefill efficiency by its rows.
-func (a *Analytic) factor(o *op, rows float64) float64 {
+// factor returns the efficiency of an operation that takes t as tuned, of
+// which stream is what it takes for a single row: the stream of its weights at
+// decode efficiency, what more rows add at prefill efficiency. Time then never
+// falls with rows, whichever of the two is the better.
+func (a *Analytic) factor(o *op, t, stream units.Seconds) float64 {
+	if !(t > 0) {
+		return 1
+	}
 	e := &a.cfg.Efficiency.Values
-	w := rows / (rows + blockSpan)
-	return e[o.decode]*(1-w) + e[o.prefill]*w
+	w := float64(min(1, stream/t))
+	return e[o.decode]*w + e[o.prefill]*(1-w)
 }
 
 // charge adds the kernels of an operation at factor times their tuned time,
@@ -98,17 +105,19 @@ func (a *Analytic) fixedTime(o *op, v *view, into *Breakdown) units.Seconds {
 
 func (a *Analytic) experts(o *op, v *view, into *Breakdown) units.Seconds {
 	r, ranks := o.routing, a.ranks
-	rows := r.RowsPerRank(v.all, ranks)
-	perExpert := rows * float64(ranks) / float64(o.ffn.Experts)
-	factor := a.factor(o, perExpert*expertSpan)
+	m := kernel.FusedMoE{
+		Tokens: v.all, Rows: r.RowsPerRank(v.all, ranks), Active: r.ActiveOnRank(v.all, ranks), Busiest: 1,
+		Hidden: o.k, Intermediate: o.ffn.ExpertIntermediate, Gated: o.ffn.Gated, Weights: o.weights,
+	}
 	if ranks > 1 {
-		rows = r.RowsBusiestRank(v.all, ranks)
+		m.Rows = r.RowsBusiestRank(v.all, ranks)
+	}
+	k := a.cfg.Kernels.FusedMoE(m)
+	m.Rows = min(m.Rows, m.Active) // one row per touched expert
+	factor := a.factor(o, k.Time, a.cfg.Kernels.FusedMoE(m).Time)
+	if ranks > 1 {
 		factor *= a.value(software.ExpertParallel) * r.Multiplier(ranks)
 	}
-	k := a.cfg.Kernels.FusedMoE(kernel.FusedMoE{
-		Tokens: v.all, Rows: rows, Active: r.ActiveOnRank(v.all, ranks), Busiest: 1,
-		Hidden: o.k, Intermediate: o.ffn.ExpertIntermediate, Gated: o.ffn.Gated, Weights: o.weights,
-	})
 	return a.charge(o, o.class, k, factor, into)
 }
 
@@ -193,9 +202,9 @@ func (a *Analytic) indexerCores(o *op, v *view, into *Breakdown) units.Seconds {
 		}
 		// Half the work of an attention core: scores only, no weighted sum.
 		n := 0.5 * max(1, c.sequences()/v.dp) / per
-		t += a.charge(o, OpIndexer, a.cfg.Kernels.PrefillAttention(kernel.PrefillAttention{
+		t += a.repeat(o.count*n, OpIndexer, a.cfg.Kernels.PrefillAttention(kernel.PrefillAttention{
 			Tokens: c.Tokens, Context: c.Context, Heads: s.IndexHeads, KVHeads: 1, KDim: s.IndexDim, VDim: s.IndexDim, KV: keys,
-		}), scale*n*a.value(o.prefill), into)
+		}), scale*a.value(o.prefill), into)
 	}
 	return t
 }
@@ -230,7 +239,7 @@ func (a *Analytic) exposed(v *view) float64 {
 
 func (a *Analytic) allReduce(o *op, v *view, tokens float64, into *Breakdown) units.Seconds {
 	e := a.cfg.Collectives.AllReduce(o.n, o.perToken*units.Bytes(tokens))
-	return a.fabric(o, e.Time, e.Lower, e.Bytes, a.factor(o, tokens), v, into)
+	return a.fabric(o, e.Time, e.Lower, e.Bytes, a.factor(o, e.Time, o.stream), v, into)
 }
 
 func (a *Analytic) allToAll(o *op, v *view, into *Breakdown) units.Seconds {
