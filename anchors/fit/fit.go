@@ -85,8 +85,8 @@ type Options struct {
 // Defaults returns the options used for the shipped efficiencies.
 func Defaults() Options {
 	return Options{
-		Deviation: [NumLevels + 1]float64{1.0, 0.5, 0.3, 0.3, 0.15, 0.15},
-		TPOTNoise: 0.10, TTFTNoise: 0.35, Iterations: 60, Workers: 2,
+		Deviation: [NumLevels + 1]float64{1.0, 0.4, 0.2, 0.2, 0.12, 0.25},
+		TPOTNoise: 0.08, TTFTNoise: 0.40, Iterations: 60, Workers: 2,
 	}
 }
 
