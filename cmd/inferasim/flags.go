@@ -103,7 +103,7 @@ func (f *requestFlags) bindModel(fs *pflag.FlagSet) {
 	fs.StringVar(&f.hardware, "hardware", "", "YAML file that changes a GPU profile or defines one")
 	fs.Var(cli.Float(&f.clockMHz, 0, 10000), "gpu-clock-mhz", "engine clock instead of the profile's; scales compute only (0 = profile)")
 	fs.Var(cli.Int(&f.device, 0, 1023), "gpu-device", "local device to read a profile from when no --gpu-arch is given")
-	fs.Var(cli.Bytes(&f.hbm, units.GB, 0), "hbm-capacity-gb", "memory of one GPU instead of the profile's; GB, or with a suffix such as 192GiB (0 = profile)")
+	fs.Var(cli.Bytes(&f.hbm, units.GB, 1), "hbm-capacity-gb", "memory of one GPU instead of the profile's; GB, or with a suffix such as 192GiB (default: the profile)")
 	f.tp, f.pp, f.ep, f.attentionDP, f.decodeCP, f.replicas = 1, 1, 1, 1, 1, 1
 	fs.Var(cli.Int(&f.tp, 1, 4096), "tp", "tensor parallelism: GPUs that share every layer")
 	fs.Var(cli.Int(&f.pp, 1, 4096), "pp", "pipeline parallelism: stages of consecutive layers")
@@ -125,7 +125,7 @@ func (f *requestFlags) bindWorkload(fs *pflag.FlagSet) {
 	f.samplingTopP, f.temperature = 1, 1
 	fs.Var(cli.Int(&f.inputLen, 1, maxTokens), "input-len", "prompt tokens per request")
 	fs.Var(cli.Int(&f.outputLen, 1, maxTokens), "output-len", "generated tokens per request")
-	fs.Var(cli.Int(&f.concurrency, 0, 10_000_000), "max-concurrency", "requests in flight over all replicas (0 = as many as memory holds)")
+	fs.Var(cli.Int(&f.concurrency, 1, 10_000_000), "max-concurrency", "requests in flight over all replicas (default: as many as memory holds)")
 	fs.Var(cli.Int(&f.batch, 0, 10_000_000), "inference-batch-size", "batch of one replica under --serving-model static (0 = the concurrency)")
 	fs.Var(cli.Int(&f.maxContext, 0, maxTokens), "max-context-len", "longest sequence that memory is planned for (0 = input + output)")
 	fs.Var(cli.Float(&f.prefixHit, 0, 1), "prefix-cache-hit-rate", "share of prompt tokens found in the cache")

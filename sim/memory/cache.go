@@ -17,6 +17,10 @@ type groupCache struct {
 	// perSequence is what each sequence keeps besides (compressed layers: the
 	// uncompressed window and the compressor's running state).
 	perSequence float64
+	// passing is the part of a sequence's bytes that only the prompt tokens of
+	// one step need: the engine reserves it for a request that starts, and
+	// whoever has a prompt in the step uses it.
+	passing float64
 	// block is the granule of allocation in tokens.
 	block int
 }
@@ -133,10 +137,13 @@ func (q *resolved) group(g *models.LayerGroup, n float64) groupCache {
 	if compress > 1 {
 		gc.perToken = entry / compress
 		held := float64(t.Window)
+		each := (entry + float64(q.Engine.Entry.CompressorState)) * n
 		if q.Engine.WindowBatched {
-			held += float64(min(q.batched, q.longest))
+			step := float64(min(q.batched, q.longest))
+			held += step
+			gc.passing = step * each
 		}
-		gc.perSequence = held * (entry + float64(q.Engine.Entry.CompressorState)) * n
+		gc.perSequence = held * each
 	} else if t.Window > 0 && q.windows {
 		gc.window = t.Window
 		if q.Engine.WindowBatched {
@@ -211,6 +218,16 @@ func (c *cache) sequence(n int) units.Bytes {
 			held = g.window
 		}
 		total += float64(ceilDiv(held, g.block)*g.block)*g.perToken + g.perSequence
+	}
+	return units.Bytes(total)
+}
+
+// passing returns the bytes of one sequence that only the prompt tokens of a
+// step need; see [groupCache].
+func (c *cache) passing() units.Bytes {
+	var total float64
+	for i := range c.groups[:c.n] {
+		total += c.groups[i].passing
 	}
 	return units.Bytes(total)
 }

@@ -108,7 +108,9 @@ type Fit struct {
 	// KVCapacityTokens is the pool in tokens, over all attention groups.
 	KVCapacityTokens int
 	// MaxConcurrency is how many requests of the planned length fit at once
-	// (input + output), over all attention groups; MaxContextTokens the longest
+	// (input + output), over all attention groups, with room for the prompt
+	// tokens of one step (engines that reserve that room for every request
+	// print less); MaxContextTokens the longest
 	// single request.
 	MaxConcurrency, MaxContextTokens int
 	// BlockTokens is the allocation granule, grown to a state page if need be.
@@ -259,7 +261,10 @@ func (s *Sizer) capacity(q *resolved, f *Fit, c *cache, pool units.Bytes) {
 		limit = max(s.arch.MaxContext, q.longest)
 	}
 	f.MaxContextTokens = kv.longest(pool, limit)
-	one := kv.sequence(q.planned)
+	// Room for the prompt tokens of a step is needed once, not per request.
+	passing := kv.passing()
+	one := kv.sequence(q.planned) - passing
+	pool -= passing
 	n := 0
 	switch {
 	case pool < 0:

@@ -3,7 +3,6 @@ package planner
 import (
 	"fmt"
 
-	"infera/internal/units"
 	"infera/models"
 	"infera/sim/layout"
 	"infera/sim/memory"
@@ -78,16 +77,6 @@ func (l *Library) sequences(r *Request) (float64, error) {
 	return r.running(&f, on), nil
 }
 
-// compressed reports whether some layer keeps compressed cache entries.
-func (r *Request) compressed() bool {
-	for i := range r.Arch.Groups {
-		if r.Arch.Groups[i].Attention.Sparse.Compress > 1 {
-			return true
-		}
-	}
-	return false
-}
-
 // running returns the requests that may run at once: the pool over the tokens
 // a running request holds on average, bounded by the engine's own limit.
 func (r *Request) running(f *memory.Fit, on *engineOn) float64 {
@@ -103,13 +92,6 @@ func (r *Request) running(f *memory.Fit, on *engineOn) float64 {
 	n := float64(f.MaxConcurrency)
 	if whole := r.InputLen + r.OutputLen; resident > 0 && f.StateBytesPerSequence == 0 {
 		n *= whole / resident
-	}
-	if r.compressed() && f.KVBytesPerToken > 0 {
-		// An engine that compresses the cache needs uncompressed room for the
-		// prompt tokens of one step, whoever they belong to; requests that
-		// decode hold compressed entries only.
-		held := f.KVBytesPerToken*units.Bytes(resident) + f.StateBytesPerSequence
-		n = max(n, float64(f.Pool/held)*float64(r.Layout.AttentionGroups()))
 	}
 	n = max(1, n)
 	limit := r.Engineering.MaxSeqs
