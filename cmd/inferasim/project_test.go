@@ -142,7 +142,7 @@ func TestBenchmarkModeNeedsAnAnchor(t *testing.T) {
 			t.Errorf("error object = %v", v)
 		}
 	}
-	run(t, "validate").want(t, cli.ExitNoCalibration, "--profiling-mode simulate")
+	run(t, "validate", "--profiling-mode", "benchmark").want(t, cli.ExitNoCalibration, "--profiling-mode simulate")
 }
 
 func TestKnobs(t *testing.T) {

@@ -34,8 +34,8 @@ func (a *app) validateCommand() *cobra.Command {
 		Long: "Compare projections with measured points: errors, bias, rank correlation and how often the band holds.\n\n" +
 			"Without --data the measured points that ship with the program are used. Every row is scored or counted under a reason.\n\n" +
 			"Columns for --group-by and --where: " + strings.Join(accuracy.Columns(), ", ") + ".",
-		Example: "  inferasim validate --profiling-mode simulate --group-by gpu,engine\n" +
-			"  inferasim validate --data points.csv --profiling-mode simulate --where 'gpu=MI300X|MI325X,engine=sglang'",
+		Example: "  inferasim validate --group-by gpu,engine\n" +
+			"  inferasim validate --data points.csv --where 'gpu=MI300X|MI325X,engine=sglang'",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.validate(cmd.Context(), &f) },
 	}
 	fs := cmd.Flags()
@@ -43,6 +43,9 @@ func (a *app) validateCommand() *cobra.Command {
 	fs.StringVar(&f.where, "where", "", "rows to take: column=value, several joined by commas, alternatives by |")
 	fs.StringSliceVar(&f.groupBy, "group-by", nil, "columns to group the result by")
 	f.mode.bindMode(fs)
+	// Without an anchor the analytic model is all there is to validate.
+	mode := fs.Lookup("profiling-mode")
+	f.mode.mode, mode.DefValue = modeSimulate, string(modeSimulate)
 	return cmd
 }
 
