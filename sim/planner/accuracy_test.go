@@ -33,8 +33,8 @@ func TestShippedAccuracy(t *testing.T) {
 		gpus                            []string
 		tpot, median, p90, ttft, tokens float64 // per cent, upper limits
 	}{
-		{"AMD Instinct", []string{"MI300X", "MI325X", "MI355X"}, 11, 7, 24, 22, 12},
-		{"NVIDIA", []string{"H100", "H200", "B200"}, 16, 8, 30, 35, 17},
+		{"AMD Instinct", []string{"MI300X", "MI325X", "MI355X"}, 10, 6, 22, 24, 18},
+		{"NVIDIA", []string{"H100", "H200", "B200"}, 9, 5, 20, 32, 12},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			var tpot, ttft, tokens []accuracy.Pair

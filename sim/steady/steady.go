@@ -93,6 +93,8 @@ type Replica struct {
 	Speculation Speculation
 	Host        Host
 	Limits      Limits
+
+	piece [1]step.Chunk // of the step being priced, kept off the heap
 }
 
 // Result is the steady state of one replica. Rates are per replica.
@@ -217,7 +219,7 @@ func Solve(r Replica) (Result, error) {
 // tolerance keeps results smooth enough to be differentiated numerically.
 const (
 	maxIterations = 16
-	tolerance     = 1e-4
+	tolerance     = 1e-3
 )
 
 // closed solves the loop of c clients of which at most limit run at once.
@@ -302,14 +304,14 @@ func (r *Replica) price(s shape, n, busy float64) prices {
 		busy = 1
 	}
 	p.batch = 1 + (min(most, max(1, r.Workload.Concurrency))-1)*min(1, busy)
-	piece := [1]step.Chunk{{Tokens: s.chunk, Context: s.cached + (s.chunks-1)*s.chunk/2, Sequences: p.batch, Final: 1 / s.chunks}}
+	r.piece = [1]step.Chunk{{Tokens: s.chunk, Context: s.cached + (s.chunks-1)*s.chunk/2, Sequences: p.batch, Final: 1 / s.chunks}}
 	if r.Policy.ExclusivePrefill || n < 1 {
-		t := r.Pricer.Price(step.Batch{Chunks: piece[:]}, nil)
+		t := r.Pricer.Price(step.Batch{Chunks: r.piece[:]}, nil)
 		p.mixed = float64(t.Latency)
 		p.added = s.chunks * float64(t.Interval) / p.batch
 	} else {
 		b := r.decodeBatch(s, n)
-		b.Chunks = piece[:]
+		b.Chunks = r.piece[:]
 		t := r.Pricer.Price(b, nil)
 		p.mixed = max(float64(t.Latency), p.decode)
 		p.added = s.chunks * max(0, p.mixed-p.decode) / p.batch

@@ -47,11 +47,11 @@ type op struct {
 	// decode and prefill are the efficiencies at few and at many tokens.
 	decode, prefill software.Coefficient
 
-	attention models.Attention // shapes on this rank, for cores
-	state     units.Bytes      // recurrent state per sequence on this rank
-	perToken  units.Bytes      // opStream, opSample, opAllReduce
-	ffn       models.FFN       // opExperts: widths on this rank
-	routing   *moe.Routing     // opExperts
+	attention *models.Attention // shapes on this rank, for cores
+	state     units.Bytes       // recurrent state per sequence on this rank
+	perToken  units.Bytes       // opStream, opSample, opAllReduce
+	ffn       *models.FFN       // opExperts: widths on this rank
+	routing   *moe.Routing      // opExperts
 }
 
 // stage is the operation list of one pipeline stage.
@@ -67,14 +67,29 @@ type compiler struct {
 	// parts, etp one expert; ep spreads experts.
 	tp, atp, dtp, ep, etp int
 	ops                   []op
-	err                   error
+	// shapes and widths back the pointers of ops; they have room for every
+	// group of a stage, so they never move.
+	shapes []models.Attention
+	widths []models.FFN
+	err    error
+}
+
+func (c *compiler) shape(a *models.Attention) *models.Attention {
+	c.shapes = append(c.shapes, *a)
+	return &c.shapes[len(c.shapes)-1]
+}
+
+func (c *compiler) width(f *models.FFN) *models.FFN {
+	c.widths = append(c.widths, *f)
+	return &c.widths[len(c.widths)-1]
 }
 
 func newCompiler(cfg *Config) compiler {
 	l := cfg.Layout
 	return compiler{
 		cfg: cfg, arch: cfg.Arch, tp: max(1, l.TP), atp: l.AttentionTP(), dtp: l.DenseTP(),
-		ep: max(1, l.EP), etp: l.ExpertTP(), ops: make([]op, 0, 48),
+		ep: max(1, l.EP), etp: l.ExpertTP(), ops: make([]op, 0, 16+6*len(cfg.Arch.Groups)),
+		shapes: make([]models.Attention, 0, len(cfg.Arch.Groups)+1), widths: make([]models.FFN, 0, len(cfg.Arch.Groups)+1),
 	}
 }
 
@@ -260,7 +275,7 @@ func (c *compiler) attention(a *models.Attention, count float64) {
 		c.indexer(a, count)
 	}
 	c.ops = append(c.ops, op{
-		kind: opAttention, view: viewGroup, count: count, attention: rank,
+		kind: opAttention, view: viewGroup, count: count, attention: c.shape(&rank),
 		decode: software.AttentionDecodeGQA.ByMixer(mixer), prefill: software.AttentionPrefillGQA.ByMixer(mixer),
 	})
 	c.allReduce(count, viewGroup, c.atp)
@@ -307,7 +322,7 @@ func (c *compiler) indexer(a *models.Attention, count float64) {
 	c.gemm(OpIndexer, viewGroup, count, s.IndexHeads*s.IndexDim, from, models.ClassIndexer)
 	c.gemm(OpIndexer, viewGroup, count, s.IndexDim+s.IndexHeads, hidden, models.ClassIndexer)
 	c.ops = append(c.ops, op{
-		kind: opIndexer, class: OpIndexer, view: viewGroup, count: count, attention: *a,
+		kind: opIndexer, class: OpIndexer, view: viewGroup, count: count, attention: a,
 		decode:  software.AttentionDecodeGQA.ByMixer(software.MixerOf(a)),
 		prefill: software.AttentionPrefillGQA.ByMixer(software.MixerOf(a)),
 	})
@@ -325,7 +340,7 @@ func (c *compiler) recurrent(a *models.Attention, count float64) {
 	c.stream(OpRecurrent, viewGroup, count, units.Bytes(2*(2*rank.Recurrent.ConvChannels+3*value)))
 	state := units.Bytes(float64(vHeads*r.KDim*r.VDim)*r.StateDType.Bits()/8 + float64(rank.Recurrent.ConvChannels*max(0, r.ConvKernel-1)*2))
 	c.ops = append(c.ops, op{
-		kind: opScan, class: OpRecurrent, view: viewGroup, count: count, attention: rank, state: state,
+		kind: opScan, class: OpRecurrent, view: viewGroup, count: count, attention: c.shape(&rank), state: state,
 		decode: software.AttentionDecodeRecurrent, prefill: software.AttentionPrefillRecurrent,
 	})
 	c.allReduce(count, viewGroup, c.atp)
@@ -362,11 +377,11 @@ func (c *compiler) feedForward(f *models.FFN, count float64) {
 			return
 		}
 		c.ops = append(c.ops, op{
-			kind: opExperts, class: OpExperts, view: viewAll, count: count, k: width, ffn: rank, weights: w, routing: routing,
+			kind: opExperts, class: OpExperts, view: viewAll, count: count, k: width, ffn: c.width(&rank), weights: w, routing: routing,
 			decode: software.MoEDecodeBF16.ByFormat(w), prefill: software.MoEPrefillBF16.ByFormat(w),
 		})
 		if c.ep > 1 && c.cfg.Layout.AttentionGroups() > 1 {
-			c.ops = append(c.ops, op{kind: opAllToAll, class: OpAllToAll, view: viewGroup, count: count, k: width, ffn: *f})
+			c.ops = append(c.ops, op{kind: opAllToAll, class: OpAllToAll, view: viewGroup, count: count, k: width, ffn: f})
 		} else {
 			c.allReduce(count, viewAll, max(c.tp, c.ep))
 		}

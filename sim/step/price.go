@@ -141,7 +141,7 @@ func visible(at *models.Attention, ctx float64) float64 {
 }
 
 func (a *Analytic) attentionCores(o *op, v *view, into *Breakdown) units.Seconds {
-	at := &o.attention
+	at := o.attention
 	scale := 1.0
 	if s := a.cfg.Options.AttentionScale; s > 0 {
 		scale = s
