@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"infera/sim/accuracy"
 	"infera/sim/software"
 )
 
@@ -33,9 +34,16 @@ func Calibrate(ctx context.Context, samples []Sample, start software.StackValues
 		}
 		opt.Start[c] = v
 	}
+	for name, v := range start.Floors {
+		c, err := software.ParseCoefficient(name)
+		if err != nil {
+			return nil, err
+		}
+		opt.Floor[c] = v
+	}
 	for c := range software.NumCoefficients {
-		if opt.Start[c] <= 0 {
-			return nil, fmt.Errorf("fit: no starting value for %s", c)
+		if !(opt.Start[c] > opt.Floor[c]) {
+			return nil, fmt.Errorf("fit: %s starts at %v, not above its floor of %v", c, opt.Start[c], opt.Floor[c])
 		}
 	}
 	all := make([]Point, len(samples))
@@ -84,6 +92,23 @@ func (s *Sample) residual(e *software.Efficiency) [3]float64 {
 		}
 	}
 	return out
+}
+
+// Unseen returns the pairs of configurations the fit had not seen, as
+// cross-validation predicted them: time per output token, time to first token
+// and throughput.
+func (c *Calibration) Unseen() (tpot, ttft, throughput []accuracy.Pair) {
+	out := [3]*[]accuracy.Pair{&tpot, &ttft, &throughput}
+	for i := range c.samples {
+		p := c.samples[i].Measured
+		measured := [3]float64{p.TPOT, p.TTFT, p.TotalPerGPU}
+		for q, r := range c.residuals[i] {
+			if !math.IsNaN(r) {
+				*out[q] = append(*out[q], accuracy.Pair{Measured: measured[q], Predicted: measured[q] * math.Exp(-r)})
+			}
+		}
+	}
+	return tpot, ttft, throughput
 }
 
 // The fewest cross-validated points a band is taken from; smaller groups use

@@ -67,6 +67,8 @@ func tie(level int, c software.Coefficient) software.Coefficient {
 type Options struct {
 	// Start holds the values the effects multiply.
 	Start [software.NumCoefficients]float64
+	// Floor bounds the values from below; effects multiply what is above it.
+	Floor [software.NumCoefficients]float64
 	// Fixed coefficients are not fitted.
 	Fixed [software.NumCoefficients]bool
 	// Deviation is the prior standard deviation of the log effects: common
@@ -111,7 +113,8 @@ type Model struct {
 func (m *Model) At(levels [NumLevels]string) software.Efficiency {
 	var e software.Efficiency
 	for c := range software.NumCoefficients {
-		e.Values[c] = m.opt.Start[c] * math.Exp(m.sum(levels, c))
+		floor := m.opt.Floor[c]
+		e.Values[c] = floor + (m.opt.Start[c]-floor)*math.Exp(m.sum(levels, c))
 	}
 	return e
 }
@@ -330,7 +333,8 @@ func (s *solver) linearisePoint(i int) {
 			if v[q] <= 0 || base[q] <= 0 {
 				continue
 			}
-			slope := math.Log(v[q]/base[q]) / h
+			// The effect moves the part above the floor.
+			slope := math.Log(v[q]/base[q]) / h * (keep - s.m.opt.Floor[c]) / keep
 			if math.Abs(slope) < 1e-3 {
 				continue
 			}

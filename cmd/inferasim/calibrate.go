@@ -80,6 +80,7 @@ func (a *app) calibrate(ctx context.Context, points []accuracy.Point, data, out 
 			return fmt.Errorf("calibrate %s: %w", vendor, err)
 		}
 		c.AddTo(files, calibrationSource(part, data))
+		a.unseen(vendor, c)
 	}
 	if err := a.State.Files.MkdirAll(out); err != nil {
 		return err
@@ -91,6 +92,19 @@ func (a *app) calibrate(ctx context.Context, points []accuracy.Point, data, out 
 	}
 	fmt.Fprintf(a.State.Stdout, "fitted %d points, wrote %d files to %s\n", len(samples), len(files), out)
 	return nil
+}
+
+// unseen prints how well configurations left out of the fit were predicted.
+func (a *app) unseen(vendor string, c *fit.Calibration) {
+	tpot, ttft, throughput := c.Unseen()
+	for _, q := range []struct {
+		name  string
+		pairs []accuracy.Pair
+	}{{"TPOT", tpot}, {"TTFT", ttft}, {"tokens/s per GPU", throughput}} {
+		s := accuracy.Summarize(q.pairs)
+		fmt.Fprintf(a.State.Stdout, "%s, configurations left out, %s: %d points, MAPE %.1f %%, median %.1f %%, p90 %.1f %%, bias %+.1f %%\n",
+			vendor, q.name, s.N, s.MAPE, s.Median, s.P90, s.Bias)
+	}
 }
 
 func (a *app) writeEfficiency(path string, f *software.EfficiencyFile) error {

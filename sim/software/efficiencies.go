@@ -41,6 +41,8 @@ type StackValues struct {
 	Points int                `yaml:"points"`
 	Spread Spread             `yaml:"spread,flow"`
 	Values map[string]float64 `yaml:"values"`
+	// Floors bound the values of a calibration from below.
+	Floors map[string]float64 `yaml:"floors,omitempty"`
 	Epochs []EpochValues      `yaml:"epochs,omitempty"`
 }
 
@@ -154,6 +156,9 @@ func (f *EfficiencyFile) prepare(p string) error {
 		s := &f.Stacks[i]
 		if err := checkValues(s.Values); err != nil {
 			return fmt.Errorf("%s: stack %s: %w", p, s.ISA, err)
+		}
+		if err := checkValues(s.Floors); err != nil {
+			return fmt.Errorf("%s: stack %s: floors: %w", p, s.ISA, err)
 		}
 		for j := range s.Epochs {
 			ep := &s.Epochs[j]
