@@ -235,9 +235,9 @@ func TestCPU(t *testing.T) {
 	root["sys/fs/cgroup/memory.max"] = &fstest.MapFile{Data: []byte("8589934592\n")}
 	root["sys/fs/cgroup/cpu.max"] = &fstest.MapFile{Data: []byte("150000 100000\n")}
 	threads := 0
-	g, err := CPU(t.Context(), root, func(_ context.Context, n int) (Measurement, error) {
+	g, err := CPU(t.Context(), root, func(ctx context.Context, n int) (Measurement, error) {
 		threads = n
-		return fixed(nil, n)
+		return fixed(ctx, n)
 	})
 	if err != nil {
 		t.Fatal(err)
