@@ -149,8 +149,8 @@ func ByVendor(samples []Sample) map[string][]Sample {
 	return out
 }
 
-// AddTo adds the calibrated stacks to efficiency files by engine, and those of
-// the architectures to the base file.
+// AddTo adds the calibrated stacks to efficiency files called engine/isa, and
+// those of the architectures to the one called base.
 func (c *Calibration) AddTo(files map[string]*software.EfficiencyFile, source string) {
 	base := files["base"]
 	if base == nil {
@@ -164,7 +164,7 @@ func (c *Calibration) AddTo(files map[string]*software.EfficiencyFile, source st
 		match := func(s *Sample) bool { return s.Levels()[LevelArchitecture] == isa }
 		widths[isa] = c.spread(match, all)
 		base.Stacks = append(base.Stacks, software.StackValues{
-			ISA: isa, Points: c.count(match), Spread: widths[isa], Values: c.values(levels),
+			ISA: isa, Vendor: c.vendor(match), Points: c.count(match), Spread: widths[isa], Values: c.values(levels),
 		})
 	}
 	for _, stack := range c.groups(LevelStack, "") {
@@ -177,18 +177,16 @@ func (c *Calibration) AddTo(files map[string]*software.EfficiencyFile, source st
 			}
 		}
 		levels[LevelEpoch], levels[LevelBuild] = "", ""
-		f := files[engine]
-		if f == nil {
-			f = &software.EfficiencyFile{Source: source}
-			files[engine] = f
+		isa := levels[LevelArchitecture]
+		files[engine+"/"+isa] = &software.EfficiencyFile{
+			Source: source, Stacks: []software.StackValues{c.stack(levels, widths[isa])},
 		}
-		f.Stacks = append(f.Stacks, c.stack(levels, widths[levels[LevelArchitecture]]))
 	}
 }
 
 func (c *Calibration) stack(levels [NumLevels]string, above software.Spread) software.StackValues {
 	match := func(s *Sample) bool { return s.Levels()[LevelStack] == levels[LevelStack] }
-	out := software.StackValues{ISA: levels[LevelArchitecture], Points: c.count(match), Spread: c.spread(match, above), Values: c.values(levels)}
+	out := software.StackValues{ISA: levels[LevelArchitecture], Vendor: c.vendor(match), Points: c.count(match), Spread: c.spread(match, above), Values: c.values(levels)}
 	for _, at := range c.leaves(levels[LevelStack]) {
 		in := func(s *Sample) bool { return s.Levels() == at }
 		e := software.EpochValues{Points: c.count(in), Spread: c.spread(in, out.Spread)}
@@ -233,6 +231,16 @@ func (c *Calibration) values(levels [NumLevels]string) map[string]float64 {
 		out[k.String()] = round(e.Values[k], 4)
 	}
 	return out
+}
+
+// vendor returns the vendor of the GPUs of matching samples.
+func (c *Calibration) vendor(match func(*Sample) bool) string {
+	for i := range c.samples {
+		if s := &c.samples[i]; match(s) {
+			return s.Request.GPU.Vendor
+		}
+	}
+	return ""
 }
 
 func (c *Calibration) count(match func(*Sample) bool) int {

@@ -82,9 +82,6 @@ func (a *app) calibrate(ctx context.Context, points []accuracy.Point, data, out 
 		c.AddTo(files, calibrationSource(part, data))
 		a.unseen(vendor, c)
 	}
-	if err := a.State.Files.MkdirAll(out); err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := a.writeEfficiency(filepath.Join(out, name+".yaml"), files[name]); err != nil {
 			return err
@@ -110,6 +107,9 @@ func (a *app) unseen(vendor string, c *fit.Calibration) {
 func (a *app) writeEfficiency(path string, f *software.EfficiencyFile) error {
 	content, err := strict.Marshal(f)
 	if err != nil {
+		return err
+	}
+	if err := a.State.Files.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
 	if err := a.State.Files.WriteFile(path, content); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"strings"
 	"sync"
 
 	"infera/internal/strict"
@@ -26,8 +27,9 @@ func OpenEfficiencies(fsys fs.FS, dir string) *Efficiencies {
 	return &Efficiencies{fsys: fsys, dir: dir, files: map[string]*EfficiencyFile{}}
 }
 
-// EfficiencyFile is one engine's file; base.yaml holds what an unmeasured
-// engine or architecture starts from.
+// EfficiencyFile is the file of one engine on one architecture,
+// <engine>/<isa>.yaml; base.yaml holds what an unmeasured engine or
+// architecture starts from.
 type EfficiencyFile struct {
 	Source string        `yaml:"source"`
 	Stacks []StackValues `yaml:"stacks"`
@@ -36,7 +38,8 @@ type EfficiencyFile struct {
 // StackValues are the coefficients of an engine on one architecture.
 type StackValues struct {
 	ISA string `yaml:"isa"` // "" = any
-	// Vendor restricts a stack without ISA.
+	// Vendor is who makes the architecture: a relative is looked for among its
+	// own.
 	Vendor string             `yaml:"vendor,omitempty"`
 	Points int                `yaml:"points"`
 	Spread Spread             `yaml:"spread,flow"`
@@ -95,20 +98,15 @@ func (e *Efficiencies) Find(engine, isa, vendor string, r Release) (Efficiency, 
 		return out, Match{}, err
 	}
 	match := Match{Text: "typical engine on " + vendor}
-	own, err := e.file(engine)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		out.Spread = out.Spread.widened(unmeasured)
-		return out, match, nil
-	case err != nil:
+	own, s, err := e.engine(engine, isa, vendor)
+	if err != nil {
 		return out, match, err
 	}
-	out.Source = own.Source
-	s := own.stack(isa, vendor)
 	if s == nil {
 		out.Spread = out.Spread.widened(unmeasured)
 		return out, match, nil
 	}
+	out.Source = own.Source
 	match = Match{Exact: s.ISA == isa, Points: s.Points, Text: engine + " on " + s.ISA}
 	epoch := s.epoch(r)
 	if err := s.apply(&out, epoch); err != nil {
@@ -123,6 +121,38 @@ func (e *Efficiencies) Find(engine, isa, vendor string, r Release) (Efficiency, 
 		out.Spread = out.Spread.widened(unmeasured)
 	}
 	return out, match, nil
+}
+
+// engine returns the file and the stack of an engine on an architecture, else
+// those of the vendor's architecture it was measured on most; nil without any.
+// Each architecture has a file of its own, so that one question reads little.
+func (e *Efficiencies) engine(engine, isa, vendor string) (*EfficiencyFile, *StackValues, error) {
+	f, err := e.file(engine + "/" + isa)
+	if err == nil {
+		return f, f.stack(isa, vendor), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	entries, err := fs.ReadDir(e.fsys, path.Join(e.dir, engine))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("engine efficiencies: %w", err)
+	}
+	var best *EfficiencyFile
+	var most *StackValues
+	for _, entry := range entries {
+		f, err := e.file(engine + "/" + strings.TrimSuffix(entry.Name(), ".yaml"))
+		if err != nil {
+			return nil, nil, err
+		}
+		if s := f.stack(isa, vendor); s != nil && (most == nil || s.Points > most.Points) {
+			best, most = f, s
+		}
+	}
+	return best, most, nil
 }
 
 func (s Spread) widened(f float64) Spread {
@@ -190,7 +220,7 @@ func checkValues(values map[string]float64) error {
 }
 
 // stack returns the stack of an architecture, else the one of its vendor that
-// has the most points, else one for any vendor.
+// has the most points, else one for any vendor; nil without any.
 func (f *EfficiencyFile) stack(isa, vendor string) *StackValues {
 	var best *StackValues
 	for i := range f.Stacks {
