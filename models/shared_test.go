@@ -7,25 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"infera/internal/measured"
 )
 
 // sharedFS returns the data folder that may stand beside the repository, or
 // skips the test.
 func sharedFS(t testing.TB, sub string) fs.FS {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 8 {
-		p := filepath.Join(dir, "shared", "data", sub)
-		if info, err := os.Stat(p); err == nil && info.IsDir() {
-			return os.DirFS(p)
-		}
-		dir = filepath.Dir(dir)
-	}
-	t.Skip("no shared data beside the repository")
-	return nil
+	return os.DirFS(filepath.Join(measured.Dir(t), sub))
 }
 
 // TestImportShared imports every published config at hand: all must be

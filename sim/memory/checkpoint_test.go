@@ -8,37 +8,17 @@ import (
 	"testing"
 
 	"infera/configs"
+	"infera/internal/measured"
 	"infera/internal/units"
 	"infera/models"
 	"infera/sim/hardware"
 	"infera/sim/layout"
 )
 
-// sharedData returns the folder of public data files that lie beside the
-// repository on a developer's machine, or skips.
-func sharedData(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		at := filepath.Join(dir, "shared", "data")
-		if info, err := os.Stat(at); err == nil && info.IsDir() {
-			return at
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Skip("no shared/data folder beside the repository")
-		}
-		dir = parent
-	}
-}
-
 // The measured figures again, with the architectures as imported from the
 // checkpoints' own config.json.
 func TestCheckpoints(t *testing.T) {
-	dir := os.DirFS(filepath.Join(sharedData(t), "hf_configs"))
+	dir := os.DirFS(filepath.Join(measured.Dir(t), "hf_configs"))
 	dp4 := layout.Layout{TP: 4, EP: 4, PP: 1, AttentionDP: 4}
 	for _, tt := range []struct {
 		name, file string

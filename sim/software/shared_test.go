@@ -8,33 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// sharedData returns the folder of public data files that lie beside the
-// repository on a developer's machine, or skips.
-func sharedData(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		at := filepath.Join(dir, "shared", "data")
-		if info, err := os.Stat(at); err == nil && info.IsDir() {
-			return at
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Skip("no shared/data folder beside the repository")
-		}
-		dir = parent
-	}
-}
+	"infera/internal/measured"
+)
 
 // Every engine and release that the measured points name is understood, and a
 // release is never dated after the day it was measured on.
 func TestMeasuredReleases(t *testing.T) {
-	f, err := os.Open(filepath.Join(sharedData(t), "serving_measured.csv"))
+	f, err := os.Open(filepath.Join(measured.Dir(t), "serving_measured.csv"))
 	if err != nil {
 		t.Skip(err)
 	}

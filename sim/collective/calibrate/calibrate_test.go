@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"infera/internal/measured"
 	"infera/internal/units"
 	"infera/sim/collective"
 	"infera/sim/hardware"
@@ -80,26 +81,9 @@ func TestFitRecovers(t *testing.T) {
 	}
 }
 
-// sharedData finds ../shared/data of the repository root, or skips.
-func sharedData(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, "shared", "data")
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	t.Skip("no shared/data beside the repository: measured collectives not checked")
-	return ""
-}
-
 func readShared(t *testing.T, name string) []Row {
 	t.Helper()
-	f, err := os.Open(filepath.Join(sharedData(t), "micro", name))
+	f, err := os.Open(filepath.Join(measured.Dir(t), "micro", name))
 	if err != nil {
 		t.Skip(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"infera/internal/measured"
 	"infera/sim/kernel"
 	"infera/sim/kernel/calibrate"
 )
@@ -16,29 +17,19 @@ import (
 // the test when there is none.
 func shared(t *testing.T, name string) io.Reader {
 	t.Helper()
-	dir, err := os.Getwd()
+	file, err := os.Open(filepath.Join(measured.Dir(t), name))
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	if !strings.HasSuffix(name, ".gz") {
+		return file
+	}
+	z, err := gzip.NewReader(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		file, err := os.Open(filepath.Join(dir, "shared", "data", name))
-		if err == nil {
-			t.Cleanup(func() { file.Close() })
-			if !strings.HasSuffix(name, ".gz") {
-				return file
-			}
-			z, err := gzip.NewReader(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return z
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			t.Skipf("no shared/data/%s above the working directory", name)
-		}
-		dir = up
-	}
+	return z
 }
 
 // The shipped curves reach the residuals they state, and those stay within the
