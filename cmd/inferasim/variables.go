@@ -1,8 +1,6 @@
 package main
 
 import (
-	"math"
-
 	"infera/internal/cli"
 )
 
@@ -47,11 +45,11 @@ func harvestVariables() []cli.Variable {
 			Help: "further arguments the engine needs to load the checkpoint"},
 		{Group: group, Name: "INFERASIM_BENCH_DISABLE_CAR", Check: cli.Boolean,
 			Help: "use RCCL instead of the engine's own all-reduce, whose shared buffer fails on some subsets of GPUs"},
-		{Group: group, Name: "INFERASIM_BENCH_WARMUP_ITERS", Default: "20", Check: wholeFrom(0),
+		{Group: group, Name: "INFERASIM_BENCH_WARMUP_ITERS", Default: "20", Check: cli.WholeFrom(0),
 			Help: "iterations before timing starts"},
-		{Group: group, Name: "INFERASIM_BENCH_NUM_ITERATIONS", Default: "64", Check: wholeFrom(1),
+		{Group: group, Name: "INFERASIM_BENCH_NUM_ITERATIONS", Default: "64", Check: cli.WholeFrom(1),
 			Help: "timed iterations per measurement"},
-		{Group: group, Name: "INFERASIM_BENCH_AGGREGATE", Default: "median", Check: oneOf("median", "mean"),
+		{Group: group, Name: "INFERASIM_BENCH_AGGREGATE", Default: "median", Check: cli.OneOf("median", "mean"),
 			Help: "how repeated timings become one number: median or mean"},
 		{Group: group, Name: "INFERASIM_BENCH_MOE_KERNEL_PAD", Default: "1", Check: cli.Boolean,
 			Help: "pad expert kernels while measuring"},
@@ -69,7 +67,7 @@ func harvestVariables() []cli.Variable {
 func restoreVariables() []cli.Variable {
 	const group = "Carrying a measurement to another shape"
 	return []cli.Variable{
-		{Group: group, Name: "INFERASIM_RESTORE_SCALING", Default: "origami", Check: oneOf("origami", "fit", "blind"),
+		{Group: group, Name: "INFERASIM_RESTORE_SCALING", Default: "origami", Check: cli.OneOf("origami", "fit", "blind"),
 			Help: "law that takes a measured step to another TP: origami (ratio of simulated steps), fit (shardable and fixed part from measurements), blind (1/TP)"},
 	}
 }
@@ -81,9 +79,9 @@ func analyticVariables() []cli.Variable {
 			Help: "matrix-multiplication model: origami (tile model with calibrated curves) or roofline (bounds only); unset is origami"},
 		{Group: group, Name: "INFERASIM_GPU_ARCH", Flag: "gpu-arch",
 			Help: "hardware profile to model, such as mi355x or gfx950; unset probes this machine"},
-		{Group: group, Name: "INFERASIM_GPU_CLOCK_MHZ", Flag: "gpu-clock-mhz", Check: positive(),
+		{Group: group, Name: "INFERASIM_GPU_CLOCK_MHZ", Flag: "gpu-clock-mhz", Check: cli.AboveZero(),
 			Help: "GPU clock in MHz instead of the profile's"},
-		{Group: group, Name: "INFERASIM_GPU_DEVICE", Default: "0", Check: wholeFrom(0),
+		{Group: group, Name: "INFERASIM_GPU_DEVICE", Default: "0", Check: cli.WholeFrom(0),
 			Help: "index of the local GPU to probe when no architecture is named"},
 	}
 }
@@ -91,13 +89,13 @@ func analyticVariables() []cli.Variable {
 func collectiveVariables() []cli.Variable {
 	const group = "Collectives"
 	return []cli.Variable{
-		{Group: group, Name: "INFERASIM_INFER_AR_FLOOR_US", Check: atLeastZero(),
+		{Group: group, Name: "INFERASIM_INFER_AR_FLOOR_US", Check: cli.AtLeastZero(),
 			Help: "fixed time of an all-reduce in microseconds; unset: as measured"},
-		{Group: group, Name: "INFERASIM_INFER_A2A_FLOOR_US", Check: atLeastZero(),
+		{Group: group, Name: "INFERASIM_INFER_A2A_FLOOR_US", Check: cli.AtLeastZero(),
 			Help: "fixed time of an all-to-all in microseconds; unset: as measured"},
-		{Group: group, Name: "INFERASIM_CUSTOM_AR_MAX_MB", Check: atLeastZero(),
+		{Group: group, Name: "INFERASIM_CUSTOM_AR_MAX_MB", Check: cli.AtLeastZero(),
 			Help: "largest all-reduce message in MB priced by the small-message fit; the bandwidth model takes over above; unset: as measured"},
-		{Group: group, Name: "INFERASIM_A2A_MEASURED_MAX_MB", Check: atLeastZero(),
+		{Group: group, Name: "INFERASIM_A2A_MEASURED_MAX_MB", Check: cli.AtLeastZero(),
 			Help: "the same limit for the all-to-all of expert parallelism; unset: as measured"},
 	}
 }
@@ -105,15 +103,15 @@ func collectiveVariables() []cli.Variable {
 func moeVariables() []cli.Variable {
 	const group = "Mixture of experts"
 	return []cli.Variable{
-		{Group: group, Name: "INFERASIM_MOE_SIM_KERNEL", Check: oneOf("vllm_fused", "turbo", "legacy"),
+		{Group: group, Name: "INFERASIM_MOE_SIM_KERNEL", Check: cli.OneOf("vllm_fused", "turbo", "legacy"),
 			Help: "kernel model of the expert matrices: vllm_fused prices the fused kernel of serving; turbo and legacy (training) are priced the same, with a warning"},
 		{Group: group, Name: "INFERASIM_MOE_IMB_ROOFLINE", Default: "1", Check: cli.Boolean,
 			Help: "apply the imbalance of expert load inside the roofline; 0 multiplies the result instead"},
 		{Group: group, Name: "INFERASIM_ORIGAMI_IMB_PERVIEW", Default: "1", Check: cli.Boolean,
 			Help: "imbalance of its own for the measured and for the target shape; 0 uses one, which cancels in the ratio"},
-		{Group: group, Name: "INFERASIM_ZIPF_S", Flag: "zipf-s", Default: "1.0", Check: atLeastZero(),
+		{Group: group, Name: "INFERASIM_ZIPF_S", Flag: "zipf-s", Default: "1.0", Check: cli.AtLeastZero(),
 			Help: "Zipf exponent of the skewed routing used while measuring"},
-		{Group: group, Name: "INFERASIM_ROUTING_POOL", Default: "65536", Check: wholeFrom(1),
+		{Group: group, Name: "INFERASIM_ROUTING_POOL", Default: "65536", Check: cli.WholeFrom(1),
 			Help: "rows of routing drawn in advance while measuring; at least 8192 are drawn"},
 	}
 }
@@ -128,20 +126,4 @@ func diagnosticVariables() []cli.Variable {
 		{Group: group, Name: "INFERASIM_DEBUG_RESTORE", Check: cli.Boolean,
 			Help: "print how each measured decode point was carried to the requested shape"},
 	}
-}
-
-func oneOf(values ...string) func(string) error {
-	return cli.Checked(cli.Choice(new(string), values...))
-}
-
-func wholeFrom(low int) func(string) error {
-	return cli.Checked(cli.Int(new(int), low, math.MaxInt))
-}
-
-func atLeastZero() func(string) error {
-	return cli.Checked(cli.Float(new(float64), 0, math.Inf(1)))
-}
-
-func positive() func(string) error {
-	return cli.Checked(cli.Positive(new(float64), math.Inf(1)))
 }

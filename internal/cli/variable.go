@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"sort"
@@ -30,6 +31,18 @@ type Variable struct {
 //
 //	Check: cli.Checked(cli.Int(new(int), 1, 1000))
 func Checked(v pflag.Value) func(string) error { return v.Set }
+
+// OneOf is the Check of a variable that is one of values, in any case.
+func OneOf(values ...string) func(string) error { return Checked(Choice(new(string), values...)) }
+
+// WholeFrom is the Check of a whole number of at least low.
+func WholeFrom(low int) func(string) error { return Checked(Int(new(int), low, math.MaxInt)) }
+
+// AtLeastZero is the Check of a number of at least 0.
+func AtLeastZero() func(string) error { return Checked(Float(new(float64), 0, math.Inf(1))) }
+
+// AboveZero is the Check of a number above 0.
+func AboveZero() func(string) error { return Checked(Positive(new(float64), math.Inf(1))) }
 
 // Boolean is the Check of a switch.
 func Boolean(text string) error {
