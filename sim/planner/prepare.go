@@ -236,9 +236,3 @@ func (p *Prepared) TotalPerGPU(rate float64) float64 {
 	}
 	return rate * (w.InputLen + w.OutputLen) / float64(p.req.Layout.GPUs())
 }
-
-// Efficiency returns the fitted efficiencies of the request's engine release,
-// and how well they match it.
-func (p *Prepared) Efficiency() (software.Efficiency, software.Match) {
-	return p.on.efficiency, p.on.match
-}

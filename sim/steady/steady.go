@@ -159,12 +159,11 @@ type shape struct {
 	pack   float64 // prompts that fit into one step
 	groups float64
 	steps  float64 // decode steps per request
-	yield  float64 // tokens per decode step
 }
 
 func (r *Replica) shape() shape {
 	w, p := &r.Workload, &r.Policy
-	s := shape{groups: max(1, p.Groups), yield: max(1, r.Speculation.Accepted)}
+	s := shape{groups: max(1, p.Groups)}
 	hit := min(0.999, max(0, w.PrefixHitRate))
 	s.cached = min(math.Floor(w.InputLen*hit), w.InputLen-1)
 	s.span = w.InputLen - s.cached
@@ -185,14 +184,13 @@ func (r *Replica) shape() shape {
 	if s.chunks == 1 && !math.IsInf(limit, 1) {
 		s.pack = max(1, math.Floor(limit/s.span))
 	}
-	s.steps = w.OutputLen / s.yield
+	s.steps = w.OutputLen / max(1, r.Speculation.Accepted)
 	return s
 }
 
 // prices holds the step times the fixed point needs at one running count.
 type prices struct {
 	decode  float64 // seconds a running sequence takes for one step
-	cycle   float64 // seconds between steps of the engine
 	mixed   float64 // a step that also carries prompt pieces
 	added   float64 // wall time one prompt adds for the others
 	service float64 // time one prompt takes through the engine
@@ -296,7 +294,6 @@ func (r *Replica) price(s shape, n, busy float64) prices {
 	var p prices
 	d := r.Pricer.Price(r.decodeBatch(s, n), nil)
 	p.decode = max(float64(d.Latency), stages*float64(d.Interval))
-	p.cycle = p.decode
 	most := s.groups * s.pack
 	if s.groups > 1 {
 		// Groups step together, so an engine collects prompts for all of them
@@ -328,12 +325,9 @@ func (r *Replica) price(s shape, n, busy float64) prices {
 func (r *Replica) balance(s shape, p prices, c float64) (rate, wait, decode float64) {
 	q := r.queueFactor()
 	outside := r.outside() + r.detokenize()
-	capacity := p.batch / p.service // prompts per second through the prompt path
-	if !r.Policy.ExclusivePrefill {
-		// A prompt-carrying step also advances the decodes; the path is full
-		// when every step carries prompts.
-		capacity = p.batch / (s.chunks * p.mixed)
-	}
+	// Prompts per second through the prompt path: it is full when every step
+	// carries prompts, whether decodes share those steps or not.
+	capacity := p.batch / p.service
 	lo, hi := 0.0, min(capacity, c/(p.service+s.steps*p.decode))
 	if p.added > 0 {
 		hi = min(hi, (1-1e-9)/p.added)
@@ -417,7 +411,7 @@ func (r *Replica) result(s shape, p prices, rate, wait, decode, running, c float
 	out.E2E = out.TTFT + out.DecodeTime
 	if steps := rate*s.chunks/p.batch + 1e-12; p.mixed > 0 {
 		busy := min(1, steps*p.mixed)
-		pure := max(0, 1-busy) / p.cycle
+		pure := max(0, 1-busy) / p.decode
 		out.MixedFraction = steps / (steps + pure)
 		out.Pollution = busy
 	}

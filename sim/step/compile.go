@@ -64,9 +64,9 @@ type compiler struct {
 	cfg  *Config
 	arch *models.Architecture
 	// atp shards the heads of one attention group, dtp dense feed-forward
-	// parts, etp one expert; ep spreads experts.
-	tp, atp, dtp, ep, etp int
-	ops                   []op
+	// parts; ep spreads experts.
+	tp, atp, dtp, ep int
+	ops              []op
 	// shapes and widths back the pointers of ops; they have room for every
 	// group of a stage, so they never move.
 	shapes []models.Attention
@@ -88,7 +88,7 @@ func newCompiler(cfg *Config) compiler {
 	l := cfg.Layout
 	return compiler{
 		cfg: cfg, arch: cfg.Arch, tp: max(1, l.TP), atp: l.AttentionTP(), dtp: l.DenseTP(),
-		ep: max(1, l.EP), etp: l.ExpertTP(), ops: make([]op, 0, 16+6*len(cfg.Arch.Groups)),
+		ep: max(1, l.EP), ops: make([]op, 0, 16+6*len(cfg.Arch.Groups)),
 		shapes: make([]models.Attention, 0, len(cfg.Arch.Groups)+1), widths: make([]models.FFN, 0, len(cfg.Arch.Groups)+1),
 	}
 }
@@ -330,7 +330,7 @@ func (c *compiler) indexer(a *models.Attention, count float64) {
 
 func (c *compiler) recurrent(a *models.Attention, count float64) {
 	r, hidden := a.Recurrent, c.arch.Hidden
-	vHeads, kHeads := shard(r.VHeads, c.atp), shard(r.KHeads, c.atp)
+	vHeads, kHeads := layout.HeadsPerRank(*a, c.cfg.Layout), layout.KVHeadsPerRank(*a, c.cfg.Layout)
 	value, key := vHeads*r.VDim, kHeads*r.KDim
 	rank := *a
 	rank.Recurrent.VHeads, rank.Recurrent.KHeads = vHeads, kHeads
