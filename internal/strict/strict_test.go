@@ -8,6 +8,10 @@ import (
 type sample struct {
 	Name  string           `yaml:"name"`
 	Inner map[string]inner `yaml:"inner"`
+	Count int              `yaml:"count"`
+	Sizes []uint16         `yaml:"sizes"`
+	Other *inner           `yaml:"other"`
+	inner string
 }
 
 type inner struct {
@@ -19,6 +23,18 @@ func TestYAML(t *testing.T) {
 		{"good", "name: a\ninner: {x: {bandwidth: 2}}\n", ""},
 		{"empty", "", "f.yaml: the file is empty"},
 		{"unknown", "name: a\ninner:\n  x:\n    bandwith: 2\n", `f.yaml:4: unknown key "bandwith"; did you mean "bandwidth"?`},
+		{"unknown in a pointer", "other: {bandwidht: 2}\n", `f.yaml:1: unknown key "bandwidht"; did you mean "bandwidth"?`},
+		{"unknown in an alias", "inner: {x: &x {bandwidth: 2}, y: *x}\nother: {<<: *x, z: 1}\n", `f.yaml:2: unknown key "z"`},
+		{"merged", "inner: {x: &x {bandwidth: 2}}\nother: {<<: *x}\n", ""},
+		{"unknown in a merge", "other: {<<: {z: 1}}\n", `f.yaml:1: unknown key "z"`},
+		{"unexported", "inner: {}\nInner: {}\n", `f.yaml:2: unknown key "Inner"; did you mean "inner"?`},
+		{"whole", "count: 12e2\nsizes: [1, 2.0]\n", ""},
+		{"fraction", "name: a\ncount: 1.5\n", "f.yaml:2: 1.5 is not a whole number"},
+		{"fraction in a list", "sizes: [1, 2.5]\n", "f.yaml:1: 2.5 is not a whole number"},
+		{"infinite", "count: -.inf\n", "f.yaml:1: -.inf is not a whole number"},
+		{"too large", "sizes: [70000]\n", "f.yaml:1: cannot unmarshal !!int `70000` into uint16"},
+		{"alias of itself", "inner: &a {x: *a}\n", `f.yaml:1: unknown key "x"`},
+		{"twice", "name: a\nname: b\n", `f.yaml:2: mapping key "name" already defined at line 1`},
 		{"type", "inner: {x: {bandwidth: fast}}\n", "f.yaml:1: cannot unmarshal !!str `fast` into float64"},
 		{"syntax", "name: [\n", "f.yaml:1: did not find expected node content"},
 		{"two documents", "name: a\n---\nname: b\n", "f.yaml: more than one YAML document"},

@@ -22,9 +22,9 @@ type file struct {
 	Vendor            string  `yaml:"vendor"`
 	Arch              string  `yaml:"arch"`
 	ISA               string  `yaml:"isa"`
-	ComputeUnits      count   `yaml:"compute_units"`
-	Chiplets          count   `yaml:"chiplets"`
-	DevicesPerPackage count   `yaml:"devices_per_package"`
+	ComputeUnits      int     `yaml:"compute_units"`
+	Chiplets          int     `yaml:"chiplets"`
+	DevicesPerPackage int     `yaml:"devices_per_package"`
 	ClockMHz          float64 `yaml:"clock_mhz"`
 
 	Memory     memoryFile  `yaml:"memory"`
@@ -40,25 +40,9 @@ type file struct {
 	Notes      []string    `yaml:"notes"`
 }
 
-// count is a whole number; the decoder alone would cut 1.5 down to 1.
-type count int
-
-// UnmarshalYAML implements the decoder's unmarshaler interface.
-func (c *count) UnmarshalYAML(decode func(any) error) error {
-	var v float64
-	if err := decode(&v); err != nil {
-		return err
-	}
-	if v != math.Trunc(v) || math.Abs(v) > maxCount {
-		return fmt.Errorf("%v is not a whole number up to %d", v, maxCount)
-	}
-	*c = count(v)
-	return nil
-}
-
 type memoryFile struct {
 	Type      string  `yaml:"type"`
-	Marketed  count   `yaml:"marketed_gb"`
+	Marketed  int     `yaml:"marketed_gb"`
 	Capacity  float64 `yaml:"capacity_gib"`
 	Usable    float64 `yaml:"usable_gib"`
 	Bandwidth float64 `yaml:"bandwidth_tb_s"`
@@ -84,7 +68,7 @@ type ratesFile struct {
 type scaleUpFile struct {
 	Fabric string  `yaml:"fabric"`
 	Total  float64 `yaml:"gb_s"`
-	Links  count   `yaml:"links"`
+	Links  int     `yaml:"links"`
 	Link   float64 `yaml:"link_gb_s"`
 }
 
@@ -94,7 +78,7 @@ type fabricFile struct {
 
 	Name           string  `yaml:"name"`
 	Topology       string  `yaml:"topology"`
-	DomainSize     count   `yaml:"domain_size"`
+	DomainSize     int     `yaml:"domain_size"`
 	ScaleUp        float64 `yaml:"scale_up_gb_s"`
 	LinkEfficiency float64 `yaml:"link_efficiency"`
 	HopLatency     float64 `yaml:"hop_latency_us"`
@@ -104,7 +88,7 @@ type fabricFile struct {
 }
 
 type nicFile struct {
-	PerDomain  count   `yaml:"per_domain"`
+	PerDomain  int     `yaml:"per_domain"`
 	Bandwidth  float64 `yaml:"gb_s"`
 	Efficiency float64 `yaml:"efficiency"`
 	Latency    float64 `yaml:"latency_us"`
