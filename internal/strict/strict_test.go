@@ -11,7 +11,6 @@ type sample struct {
 	Count int              `yaml:"count"`
 	Sizes []uint16         `yaml:"sizes"`
 	Other *inner           `yaml:"other"`
-	inner string
 }
 
 type inner struct {
@@ -27,7 +26,7 @@ func TestYAML(t *testing.T) {
 		{"unknown in an alias", "inner: {x: &x {bandwidth: 2}, y: *x}\nother: {<<: *x, z: 1}\n", `f.yaml:2: unknown key "z"`},
 		{"merged", "inner: {x: &x {bandwidth: 2}}\nother: {<<: *x}\n", ""},
 		{"unknown in a merge", "other: {<<: {z: 1}}\n", `f.yaml:1: unknown key "z"`},
-		{"unexported", "inner: {}\nInner: {}\n", `f.yaml:2: unknown key "Inner"; did you mean "inner"?`},
+		{"another case", "inner: {}\nInner: {}\n", `f.yaml:2: unknown key "Inner"; did you mean "inner"?`},
 		{"whole", "count: 12e2\nsizes: [1, 2.0]\n", ""},
 		{"fraction", "name: a\ncount: 1.5\n", "f.yaml:2: 1.5 is not a whole number"},
 		{"fraction in a list", "sizes: [1, 2.5]\n", "f.yaml:1: 2.5 is not a whole number"},
