@@ -104,7 +104,9 @@ func (c *Calibration) Unseen() (tpot, ttft, throughput []accuracy.Pair) {
 		measured := [3]float64{p.TPOT, p.TTFT, p.TotalPerGPU}
 		for q, r := range c.residuals[i] {
 			if !math.IsNaN(r) {
-				*out[q] = append(*out[q], accuracy.Pair{Measured: measured[q], Predicted: measured[q] * math.Exp(-r)})
+				*out[q] = append(*out[q], accuracy.Pair{
+					Measured: measured[q], Predicted: measured[q] * math.Exp(-r), Curve: p.Curve(),
+				})
 			}
 		}
 	}

@@ -99,8 +99,8 @@ func (a *app) unseen(vendor string, c *fit.Calibration) {
 		pairs []accuracy.Pair
 	}{{"TPOT", tpot}, {"TTFT", ttft}, {"tokens/s per GPU", throughput}} {
 		s := accuracy.Summarize(q.pairs)
-		fmt.Fprintf(a.State.Stdout, "%s, configurations left out, %s: %d points, MAPE %.1f %%, median %.1f %%, p90 %.1f %%, bias %+.1f %%\n",
-			vendor, q.name, s.N, s.MAPE, s.Median, s.P90, s.Bias)
+		fmt.Fprintf(a.State.Stdout, "%s, configurations left out, %s: %d points, MAPE %.1f %%, median %.1f %%, p90 %.1f %%, bias %+.1f %%, Spearman %.3f\n",
+			vendor, q.name, s.N, s.MAPE, s.Median, s.P90, s.Bias, s.Spearman)
 	}
 }
 

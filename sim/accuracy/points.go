@@ -53,6 +53,12 @@ type Point struct {
 	TotalPerGPU            float64 // input + output tokens per second and GPU
 }
 
+// Curve names the trade-off curve that a point lies on: the points of one GPU,
+// model and lengths, whose order a planner goes by.
+func (p *Point) Curve() string {
+	return fmt.Sprintf("%s|%s|%g|%g", p.GPU, p.Model, p.InputLen, p.OutputLen)
+}
+
 // Key returns the value of a grouping column.
 func (p *Point) Key(column string) (string, bool) {
 	switch column {

@@ -78,71 +78,59 @@ func Open(fsys fs.FS) (*Library, error) {
 	return l, nil
 }
 
+// made returns m[k], which build gives on first use.
+func made[K comparable, V any](l *Library, m map[K]V, k K, build func() (V, error)) (V, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if v, ok := m[k]; ok {
+		return v, nil
+	}
+	v, err := build()
+	if err == nil {
+		m[k] = v
+	}
+	return v, err
+}
+
 // GPU returns the profile of a GPU by name and the fabric it sits in. The same
 // name gives the same objects, so that what is cached for a GPU is found again.
 func (l *Library) GPU(name string) (*hardware.GPU, *hardware.Fabric, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g, ok := l.gpus[name]; ok {
-		return g, l.fabrics[g], nil
-	}
-	g, err := l.Hardware.Lookup(name)
+	g, err := made(l, l.gpus, name, func() (*hardware.GPU, error) { return l.Hardware.Lookup(name) })
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := l.Hardware.FabricOf(g)
+	f, err := made(l, l.fabrics, g, func() (*hardware.Fabric, error) { return l.Hardware.FabricOf(g) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("fabric of %s: %w", g.Name, err)
 	}
-	l.gpus[name], l.fabrics[g] = g, f
 	return g, f, nil
 }
 
 // Model returns a preset by name; the same name gives the same object.
 func (l *Library) Model(name string) (*models.Architecture, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a, ok := l.presets[name]; ok {
-		return a, nil
-	}
-	a, err := l.Models.Lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	l.presets[name] = a
-	return a, nil
+	return made(l, l.presets, name, func() (*models.Architecture, error) { return l.Models.Lookup(name) })
 }
 
 // kernel returns the kernel model of a GPU. GPUs are told apart by pointer: a
 // caller that changes a profile makes a new one.
 func (l *Library) kernel(g *hardware.GPU) (*kernel.Model, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if m, ok := l.kernels[g]; ok {
+	return made(l, l.kernels, g, func() (*kernel.Model, error) {
+		curves, err := kernel.LoadCurves(l.fsys, g)
+		if err != nil {
+			return nil, fmt.Errorf("load kernel curves of %s: %w", g.Name, err)
+		}
+		m, err := kernel.New(g, curves)
+		if err != nil {
+			return nil, fmt.Errorf("kernel model of %s: %w", g.Name, err)
+		}
 		return m, nil
-	}
-	curves, err := kernel.LoadCurves(l.fsys, g)
-	if err != nil {
-		return nil, fmt.Errorf("load kernel curves of %s: %w", g.Name, err)
-	}
-	m, err := kernel.New(g, curves)
-	if err != nil {
-		return nil, fmt.Errorf("kernel model of %s: %w", g.Name, err)
-	}
-	l.kernels[g] = m
-	return m, nil
+	})
 }
 
 func (l *Library) collectives(g *hardware.GPU, f *hardware.Fabric, opt collective.Options) (*collective.Model, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t, ok := l.tables[g]
-	if !ok {
-		var err error
-		if t, err = collective.LoadTable(l.fsys, g); err != nil {
-			return nil, fmt.Errorf("load collective table of %s: %w", g.Name, err)
-		}
-		l.tables[g] = t
+	t, err := made(l, l.tables, g, func() (*collective.Table, error) { return collective.LoadTable(l.fsys, g) })
+	if err != nil {
+		return nil, fmt.Errorf("load collective table of %s: %w", g.Name, err)
 	}
 	m, err := collective.New(g, f, t, opt)
 	if err != nil {
@@ -152,20 +140,15 @@ func (l *Library) collectives(g *hardware.GPU, f *hardware.Fabric, opt collectiv
 }
 
 func (l *Library) engine(e *software.Engine, r software.Release, g *hardware.GPU) (*engineOn, error) {
-	key := releaseKey{e, r, g}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if on, ok := l.releases[key]; ok {
+	return made(l, l.releases, releaseKey{e, r, g}, func() (*engineOn, error) {
+		d, err := e.Defaults(r, g)
+		if err != nil {
+			return nil, fmt.Errorf("defaults of %s: %w", r, err)
+		}
+		on := &engineOn{defaults: d}
+		if on.efficiency, on.match, err = l.Efficiencies.Find(e.Name, g.ISA, g.Vendor, r); err != nil {
+			return nil, err
+		}
 		return on, nil
-	}
-	d, err := e.Defaults(r, g)
-	if err != nil {
-		return nil, fmt.Errorf("defaults of %s: %w", r, err)
-	}
-	on := &engineOn{defaults: d}
-	if on.efficiency, on.match, err = l.Efficiencies.Find(e.Name, g.ISA, g.Vendor, r); err != nil {
-		return nil, err
-	}
-	l.releases[key] = on
-	return on, nil
+	})
 }

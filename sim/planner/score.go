@@ -2,7 +2,6 @@ package planner
 
 import (
 	"errors"
-	"fmt"
 
 	"infera/sim/accuracy"
 	"infera/sim/layout"
@@ -32,7 +31,7 @@ func (l *Library) Score(pt *accuracy.Point) (Scored, error) {
 	if err != nil {
 		return Scored{}, err
 	}
-	curve := fmt.Sprintf("%s|%s|%g|%g", pt.GPU, pt.Model, pt.InputLen, pt.OutputLen)
+	curve := pt.Curve()
 	out.TPOT = pairOf(pt.TPOT, p.TPOT, curve)
 	out.TTFT = pairOf(pt.TTFT, p.TTFT, curve)
 	out.TotalPerGPU = pairOf(pt.TotalPerGPU, p.TotalPerGPU, curve)
