@@ -1,0 +1,4 @@
+// Package rng gives every purpose its own stream of random numbers, so that
+// changing how many one of them draws leaves the others alone: two runs that
+// differ in the router see the same arrivals and lengths.
+package rng

@@ -1,0 +1,119 @@
+package routing
+
+// decay is what is left of a worker's recent work after each pick, and
+// negligible what counts as nothing left. Half of it is gone after 23 picks:
+// shorter memories pinned sequential sessions to one of two equal workers.
+const (
+	decay      = 0.97
+	negligible = 1e-3
+)
+
+// Load accounts for the work of every worker.
+type Load struct {
+	// active counts the requests in flight on each block, by worker.
+	active []map[Hash]int
+	// outstanding counts requests, tokens their prompts' tokens.
+	outstanding, tokens []int
+	// recent is the decayed sum of blocks to compute, at a scale that shrinks
+	// with every pick instead of the sums.
+	recent []float64
+	scale  float64
+}
+
+// NewLoad returns an account without workers.
+func NewLoad() *Load { return &Load{scale: 1} }
+
+func (l *Load) widen(worker int) {
+	for worker >= len(l.outstanding) {
+		l.active = append(l.active, nil)
+		l.outstanding = append(l.outstanding, 0)
+		l.tokens = append(l.tokens, 0)
+		l.recent = append(l.recent, 0)
+	}
+}
+
+// Active returns how many different blocks the requests in flight at a worker
+// have: a prefix that all share counts once.
+func (l *Load) Active(worker int) int {
+	if worker >= len(l.active) {
+		return 0
+	}
+	return len(l.active[worker])
+}
+
+// Outstanding returns the requests in flight at a worker.
+func (l *Load) Outstanding(worker int) int {
+	if worker >= len(l.outstanding) {
+		return 0
+	}
+	return l.outstanding[worker]
+}
+
+// Tokens returns the prompt tokens in flight at a worker.
+func (l *Load) Tokens(worker int) int {
+	if worker >= len(l.tokens) {
+		return 0
+	}
+	return l.tokens[worker]
+}
+
+// Recent returns the decayed blocks a worker was asked to compute.
+func (l *Load) Recent(worker int) float64 {
+	if worker >= len(l.recent) {
+		return 0
+	}
+	v := l.recent[worker] * l.scale
+	if v < negligible {
+		return 0
+	}
+	return v
+}
+
+// fade decays all recent work by one pick.
+func (l *Load) fade() {
+	if l.scale *= decay; l.scale < 1e-100 {
+		for i := range l.recent {
+			l.recent[i] *= l.scale
+		}
+		l.scale = 1
+	}
+}
+
+// charge adds blocks to a worker's recent work.
+func (l *Load) charge(worker int, blocks float64) {
+	l.widen(worker)
+	l.recent[worker] += blocks / l.scale
+}
+
+// Sent notes that a request is in flight at a worker. The chain must stay as it
+// is until Finished.
+func (l *Load) Sent(worker int, chain []Hash, tokens int) {
+	l.widen(worker)
+	l.outstanding[worker]++
+	l.tokens[worker] += tokens
+	if len(chain) == 0 {
+		return
+	}
+	if l.active[worker] == nil {
+		l.active[worker] = map[Hash]int{}
+	}
+	for _, h := range chain {
+		l.active[worker][h]++
+	}
+}
+
+// Finished takes back what Sent noted.
+func (l *Load) Finished(worker int, chain []Hash, tokens int) {
+	if worker >= len(l.outstanding) || l.outstanding[worker] == 0 {
+		return
+	}
+	l.outstanding[worker]--
+	l.tokens[worker] -= tokens
+	for _, h := range chain {
+		if n := l.active[worker][h]; n > 1 {
+			l.active[worker][h] = n - 1
+		} else {
+			delete(l.active[worker], h)
+		}
+	}
+}
