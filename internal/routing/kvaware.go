@@ -45,10 +45,11 @@ func (p *kvAware) Pick(r *Request, candidates []int) Choice {
 	if len(r.Images) > 0 {
 		overlap, image = 0, weight*imageWeight
 	}
+	blocks := len(r.Chain) + r.Unshared
 	best, least := Choice{Worker: -1}, 0.0
 	for _, w := range candidates {
 		load := float64(p.load.Active(w)) + p.load.Recent(w)
-		cost := overlap*float64(len(r.Chain)-p.hits[w]) + load
+		cost := overlap*float64(blocks-p.hits[w]) + load
 		if image > 0 {
 			cost += image * float64(len(r.Images)-p.images[w].known(r.Images))
 		}
@@ -57,11 +58,11 @@ func (p *kvAware) Pick(r *Request, candidates []int) Choice {
 		}
 	}
 	// A short prompt counts as one block, one that is cached as nothing.
-	blocks := float64(len(r.Chain) - best.Hits)
-	if len(r.Chain) == 0 {
-		blocks = 1
+	work := float64(blocks - best.Hits)
+	if blocks == 0 {
+		work = 1
 	}
-	p.load.charge(best.Worker, blocks)
+	p.load.charge(best.Worker, work)
 	if len(r.Images) > 0 {
 		s := p.images[best.Worker]
 		if s == nil {

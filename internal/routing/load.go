@@ -12,6 +12,8 @@ const (
 type Load struct {
 	// active counts the requests in flight on each block, by worker.
 	active []map[Hash]int
+	// unshared counts the blocks in flight that only one request has.
+	unshared []int
 	// outstanding counts requests, tokens their prompts' tokens.
 	outstanding, tokens []int
 	// recent is the decayed sum of blocks to compute, at a scale that shrinks
@@ -26,6 +28,7 @@ func NewLoad() *Load { return &Load{scale: 1} }
 func (l *Load) widen(worker int) {
 	for worker >= len(l.outstanding) {
 		l.active = append(l.active, nil)
+		l.unshared = append(l.unshared, 0)
 		l.outstanding = append(l.outstanding, 0)
 		l.tokens = append(l.tokens, 0)
 		l.recent = append(l.recent, 0)
@@ -38,7 +41,7 @@ func (l *Load) Active(worker int) int {
 	if worker >= len(l.active) {
 		return 0
 	}
-	return len(l.active[worker])
+	return len(l.active[worker]) + l.unshared[worker]
 }
 
 // Outstanding returns the requests in flight at a worker.
@@ -85,31 +88,33 @@ func (l *Load) charge(worker int, blocks float64) {
 	l.recent[worker] += blocks / l.scale
 }
 
-// Sent notes that a request is in flight at a worker. The chain must stay as it
+// Sent notes that a request is in flight at a worker. Its chain must stay as it
 // is until Finished.
-func (l *Load) Sent(worker int, chain []Hash, tokens int) {
+func (l *Load) Sent(worker int, r *Request) {
 	l.widen(worker)
 	l.outstanding[worker]++
-	l.tokens[worker] += tokens
-	if len(chain) == 0 {
+	l.tokens[worker] += r.Tokens
+	l.unshared[worker] += r.Unshared
+	if len(r.Chain) == 0 {
 		return
 	}
 	if l.active[worker] == nil {
 		l.active[worker] = map[Hash]int{}
 	}
-	for _, h := range chain {
+	for _, h := range r.Chain {
 		l.active[worker][h]++
 	}
 }
 
 // Finished takes back what Sent noted.
-func (l *Load) Finished(worker int, chain []Hash, tokens int) {
+func (l *Load) Finished(worker int, r *Request) {
 	if worker >= len(l.outstanding) || l.outstanding[worker] == 0 {
 		return
 	}
 	l.outstanding[worker]--
-	l.tokens[worker] -= tokens
-	for _, h := range chain {
+	l.tokens[worker] -= r.Tokens
+	l.unshared[worker] -= r.Unshared
+	for _, h := range r.Chain {
 		if n := l.active[worker][h]; n > 1 {
 			l.active[worker][h] = n - 1
 		} else {

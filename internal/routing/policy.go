@@ -26,6 +26,9 @@ type Request struct {
 	// Chain are the hashes of its full blocks, Tokens the length of its prompt.
 	Chain  []Hash
 	Tokens int
+	// Unshared is how many full blocks it has besides that no other request
+	// shares: a simulation need not hash them.
+	Unshared int
 	// Session is the same for requests that belong together; 0 = none.
 	Session uint64
 	// Images are the keys of its images. With any, the text does not count:
@@ -74,6 +77,10 @@ func Names() []string {
 	sort.Strings(out)
 	return out
 }
+
+// UsesIndex reports whether a policy asks which worker holds which blocks: the
+// others need not be told.
+func UsesIndex(name string) bool { return names[name] == "kv-aware" }
 
 // Options are the settings of policies.
 type Options struct {

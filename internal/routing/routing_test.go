@@ -92,17 +92,17 @@ func TestIndex(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	l := NewLoad()
-	l.Sent(1, []Hash{1, 2}, 10)
-	l.Sent(1, []Hash{1, 3}, 5)
+	l.Sent(1, &Request{Chain: []Hash{1, 2}, Tokens: 10})
+	l.Sent(1, &Request{Chain: []Hash{1, 3}, Tokens: 5})
 	if l.Active(1) != 3 || l.Outstanding(1) != 2 || l.Tokens(1) != 15 || l.Active(0) != 0 || l.Outstanding(7) != 0 {
 		t.Errorf("active %d, outstanding %d, tokens %d, want 3, 2, 15", l.Active(1), l.Outstanding(1), l.Tokens(1))
 	}
-	l.Finished(1, []Hash{1, 2}, 10)
+	l.Finished(1, &Request{Chain: []Hash{1, 2}, Tokens: 10})
 	if l.Active(1) != 2 || l.Outstanding(1) != 1 {
 		t.Errorf("after one finished: active %d, outstanding %d, want 2 and 1", l.Active(1), l.Outstanding(1))
 	}
-	l.Finished(1, []Hash{1, 3}, 5)
-	l.Finished(1, []Hash{1, 3}, 5)
+	l.Finished(1, &Request{Chain: []Hash{1, 3}, Tokens: 5})
+	l.Finished(1, &Request{Chain: []Hash{1, 3}, Tokens: 5})
 	if l.Active(1) != 0 || l.Outstanding(1) != 0 || l.Tokens(1) != 0 {
 		t.Error("finishing once too often left something behind")
 	}
@@ -195,8 +195,8 @@ func TestCost(t *testing.T) {
 	for _, h := range chain[:8] {
 		f.index.Stored(0, h)
 	}
-	f.load.Sent(0, []Hash{21, 22, 23, 24, 25, 26}, 96)
-	f.load.Sent(1, []Hash{31}, 16)
+	f.load.Sent(0, &Request{Chain: []Hash{21, 22, 23, 24, 25, 26}, Tokens: 96})
+	f.load.Sent(1, &Request{Chain: []Hash{31}, Tokens: 16})
 	c := f.policy.Pick(&Request{Chain: chain}, f.all)
 	if c.Worker != 0 || c.Cost != 8 || c.Hits != 8 {
 		t.Errorf("picked %+v, want worker 0 at a cost of 8 with 8 hits", c)
@@ -249,7 +249,7 @@ func TestPolicies(t *testing.T) {
 			if w.Worker != 0 && w.Worker != 2 {
 				t.Fatalf("%s picked %d of 0 and 2", name, w.Worker)
 			}
-			f.load.Sent(w.Worker, nil, 1)
+			f.load.Sent(w.Worker, &Request{Chain: nil, Tokens: 1})
 			f.split[w.Worker]++
 		}
 		if f.split[1] != 0 || f.split[0] < 60 || f.split[2] < 60 {
@@ -266,7 +266,7 @@ func TestPolicies(t *testing.T) {
 	}
 	home := newFleet(t, "session-affinity", 0, 3)
 	first := home.send(Request{Session: 7})
-	home.load.Sent(first, nil, 1)
+	home.load.Sent(first, &Request{Chain: nil, Tokens: 1})
 	if w := home.send(Request{Session: 7}); w != first {
 		t.Errorf("the session moved from %d to %d", first, w)
 	}
