@@ -151,6 +151,16 @@ func (k RecurrentKind) String() string {
 	return "unknown"
 }
 
+// RecurrentKindOf returns the kind that [RecurrentKind.String] names so.
+func RecurrentKindOf(name string) (RecurrentKind, bool) {
+	for k, n := range recurrentNames {
+		if n == name {
+			return RecurrentKind(k), true
+		}
+	}
+	return RecurrentNone, false
+}
+
 // Recurrent describes a layer with a fixed state per sequence: KHeads heads of
 // keys of width KDim, VHeads heads of values of width VDim, a state of
 // VHeads x KDim x VDim elements, and a depthwise convolution of ConvKernel

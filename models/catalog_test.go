@@ -30,7 +30,7 @@ func TestIndex(t *testing.T) {
 	}
 	n := 0
 	for _, f := range files {
-		if f == "models/index.yaml" || f == defaultsPath {
+		if f == "models/index.yaml" || f == "models/defaults.yaml" {
 			continue
 		}
 		n++
@@ -217,34 +217,20 @@ func FuzzParsePreset(f *testing.F) {
 	})
 }
 
-// FuzzImport checks that no config crashes the importer and that whatever it
-// accepts has sane counts.
-func FuzzImport(f *testing.F) {
-	for _, o := range []obj{
-		small, smallMoE, smallMLA,
-		smallMoE.with(obj{"quantization_config": obj{"quant_method": "fp8", "modules_to_not_convert": []string{"lm_head", "re:.*mlp.*", "model.layers.1*"}}}),
-		small.with(obj{"layer_types": []string{"sliding_attention", "full_attention", "linear_attention", "mamba"}, "sliding_window": 8}),
-		small.with(obj{"hybrid_override_pattern": "ME*-", "mamba_num_heads": 2, "mamba_head_dim": 4, "ssm_state_size": 4, "n_groups": 1, "conv_kernel": 4}),
-		{"block_configs": []obj{{"attention": obj{"no_op": true}, "ffn": obj{"ffn_mult": 1.5}}}},
-		small.with(obj{"num_local_experts": []any{[]int{1}, obj{}}, "vision_config": obj{"depth": 2, "hidden_size": 8}}),
-	} {
-		f.Add(o.json(f), []byte(nil))
+// checkRoundTrip writes a model as a preset and reads it back.
+func checkRoundTrip(t *testing.T, a *Architecture) {
+	t.Helper()
+	data, err := MarshalPreset(a)
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.Add(small.json(f), []byte(`{"quantization":{"quant_algo":"NVFP4","exclude_modules":["lm_head"]}}`))
-	f.Add([]byte(`{"hidden_size": NaN}`), []byte("{"))
-	f.Fuzz(func(t *testing.T, config, quant []byte) {
-		if len(quant) == 0 {
-			quant = nil
-		}
-		a, _, err := Import(Source{Path: "config.json", Config: config, Quant: quant})
-		if err != nil {
-			if !errors.Is(err, ErrBadConfig) {
-				t.Fatalf("error of another kind: %v", err)
-			}
-			return
-		}
-		checkCounts(t, a)
-	})
+	b, err := ParsePreset("preset.yaml", data)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("preset differs (-model +read back):\n%s", diff)
+	}
 }
 
 func checkCounts(t *testing.T, a *Architecture) {

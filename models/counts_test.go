@@ -145,6 +145,17 @@ func TestCountsClose(t *testing.T) {
 	}
 }
 
+// formatsOf lists the classes stored otherwise than in the compute type.
+func formatsOf(a *Architecture) string {
+	var s []string
+	for c, f := range a.Formats {
+		if f.Element != a.Compute || f.MixedBits > 0 {
+			s = append(s, TensorClass(c).String()+"="+f.String())
+		}
+	}
+	return strings.Join(s, " ")
+}
+
 func TestWithFormats(t *testing.T) {
 	f := func(s string) Format {
 		x, err := ParseFormat(s)

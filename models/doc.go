@@ -3,12 +3,9 @@
 // its parameters fall into, the number formats they are stored in, and what
 // one token or one sequence keeps in the cache.
 //
-// An [Architecture] comes from a Hugging Face config.json ([Import]) or from a
-// preset ([Catalog]); either way a dimension that is not stated is an error,
-// never a default, except for the sparse configs of a few Hugging Face classes
-// whose defaults configs/models/defaults.yaml lists, and then with a
-// [Warning]. Configs are read by the meaning of their keys and layer patterns,
-// not by the name of the model.
+// An [Architecture] comes from a preset ([Catalog]) or from a Hugging Face
+// config.json (package models/hf); either way [Architecture.Validate] refuses
+// what is missing or impossible.
 //
 // Sizes are counted from the shapes ([Architecture.Params]): parameters are
 // exact numbers, bytes include the scales of a [Format]. The drafter and the
@@ -20,5 +17,6 @@
 // tower is an estimate.
 //
 // The package reads what it is handed (bytes, an fs.FS): it opens no file by
-// itself and knows nothing of GPUs, parallelism or time.
+// itself and knows nothing of the keys of other programs' configs, of GPUs,
+// parallelism or time.
 package models

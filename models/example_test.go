@@ -25,10 +25,3 @@ func Example() {
 	// gpt-oss-120b: 116.8 B parameters, 5.1 B active, 65.2 GB
 	// 73728 bytes of cache per token
 }
-
-func ExampleImport() {
-	_, _, err := models.Import(models.Source{Path: "config.json", Config: []byte(`{"model_type": "llama", "hidden_size": 4096}`)})
-	fmt.Println(err)
-	// Output:
-	// bad model config: config.json: missing vocab_size, num_attention_heads, num_hidden_layers
-}

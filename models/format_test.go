@@ -40,21 +40,24 @@ func TestParseFormat(t *testing.T) {
 	}
 }
 
-// Every alias, algorithm and name used in the package means a format.
-func TestFormatTables(t *testing.T) {
+// Every alias means a format.
+func TestFormatAliases(t *testing.T) {
 	for from, to := range formatAliases {
 		if _, err := ParseFormat(from); err != nil {
 			t.Errorf("alias %s -> %s: %v", from, to, err)
 		}
 	}
-	for algo, name := range algorithms {
-		if _, err := ParseFormat(name); err != nil {
-			t.Errorf("algorithm %s: %v", algo, err)
+}
+
+func TestDTypeOf(t *testing.T) {
+	for name, want := range map[string]DType{"half": FP16, "bfloat16": BF16, "float8_e4m3fn": FP8, "mxfp4": FP4} {
+		if got, ok := DTypeOf(name); !ok || got != want {
+			t.Errorf("DTypeOf(%q) = %v, %v, want %v", name, got, ok, want)
 		}
 	}
-	for _, name := range []string{"fp8", "fp8_block", "fp8_channel", "mxfp8", "mxfp6", "mxfp4", "nvfp4", "int8", "int4"} {
-		if mustFormat(name).IsZero() {
-			t.Errorf("mustFormat(%q) is zero", name)
+	for _, name := range []string{"", "fp9", "int4_g32"} {
+		if got, ok := DTypeOf(name); ok || got != DTypeUnknown {
+			t.Errorf("DTypeOf(%q) = %v, %v, want none", name, got, ok)
 		}
 	}
 }

@@ -118,6 +118,14 @@ func lookupFormat(s string) (Format, bool) {
 	return Format{}, false
 }
 
+// DTypeOf returns the element type that a lower-case name of a type or of a
+// format stores, in any spelling that [ParseFormat] knows as a whole: bfloat16,
+// half, float8_e4m3fn, mxfp4.
+func DTypeOf(name string) (DType, bool) {
+	f, ok := lookupFormat(name)
+	return f.Element, ok
+}
+
 // qualify applies the _gN, _zp and _aN parts of a spelling.
 func qualify(f Format, parts []string) (Format, bool) {
 	for _, p := range parts {
@@ -147,13 +155,6 @@ func qualify(f Format, parts []string) (Format, bool) {
 		}
 	}
 	return f, true
-}
-
-// mustFormat returns the base format called name; it is for names written in
-// this package, which a test checks.
-func mustFormat(name string) Format {
-	f, _ := lookupFormat(name)
-	return f
 }
 
 // String returns the spelling that [ParseFormat] reads back: the name, with

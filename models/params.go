@@ -21,18 +21,20 @@ type Counts struct {
 	Draft, Vision int64
 }
 
-// part is one tensor kind of a layer with its number of parameters.
-type part struct {
-	module modules.Part
-	class  TensorClass
-	n      float64
+// Tensor is one kind of parameter tensor of a layer: what it is, the class it
+// counts in, and how many parameters it has. The number is whole; it is a
+// float so that the product of any dimensions fits.
+type Tensor struct {
+	Part   modules.Part
+	Class  TensorClass
+	Params float64
 }
 
 // GroupParams returns the parameters of one layer of the group by class.
 func (a *Architecture) GroupParams(g LayerGroup) [NumTensorClasses]int64 {
 	var out [NumTensorClasses]int64
-	for _, p := range a.parts(g) {
-		out[p.class] += int64(p.n)
+	for _, p := range a.Tensors(g) {
+		out[p.Class] += int64(p.Params)
 	}
 	return out
 }
@@ -139,9 +141,10 @@ func (a *Architecture) WeightBytes() units.Bytes {
 	return sum
 }
 
-// parts lists the tensors of one layer of the group.
-func (a *Architecture) parts(g LayerGroup) []part {
-	ps := make([]part, 0, 24)
+// Tensors lists the tensors of one layer of the group. A part may come more
+// than once.
+func (a *Architecture) Tensors(g LayerGroup) []Tensor {
+	ps := make([]Tensor, 0, 24)
 	h := float64(a.Hidden)
 	switch g.Attention.Kind {
 	case AttentionGQA, AttentionCross:
@@ -152,7 +155,7 @@ func (a *Architecture) parts(g LayerGroup) []part {
 		ps = recurrentParts(ps, h, g.Attention.Recurrent)
 	case AttentionNone:
 		if g.Attention.Linear {
-			ps = append(ps, part{modules.Output, ClassAttention, h * h})
+			ps = append(ps, Tensor{modules.Output, ClassAttention, h * h})
 		}
 	}
 	ps = sparseParts(ps, h, g.Attention)
@@ -163,24 +166,24 @@ func (a *Architecture) parts(g LayerGroup) []part {
 		norms += 2 * (s + 2) * s * s * h
 	}
 	if w := float64(a.PerLayerEmbedding); w > 0 { // gate and projection of the per-layer input
-		ps = append(ps, part{modules.DenseUp, ClassDenseFFN, h * w}, part{modules.DenseDown, ClassDenseFFN, w * h})
+		ps = append(ps, Tensor{modules.DenseUp, ClassDenseFFN, h * w}, Tensor{modules.DenseDown, ClassDenseFFN, w * h})
 	}
-	return append(ps, part{modules.Norm, ClassNorm, norms})
+	return append(ps, Tensor{modules.Norm, ClassNorm, norms})
 }
 
-func gqaParts(ps []part, h float64, t Attention) []part {
+func gqaParts(ps []Tensor, h float64, t Attention) []Tensor {
 	heads, kv, kd, vd := float64(t.Heads), float64(t.KVHeads), float64(t.KDim), float64(t.VDim)
 	var vectors float64
 	if r := float64(t.MLA.QLoRA); r > 0 {
-		ps = append(ps, part{modules.QueryA, ClassAttention, h * r}, part{modules.Query, ClassAttention, r * heads * kd})
+		ps = append(ps, Tensor{modules.QueryA, ClassAttention, h * r}, Tensor{modules.Query, ClassAttention, r * heads * kd})
 		vectors += r
 	} else {
-		ps = append(ps, part{modules.Query, ClassAttention, h * heads * kd})
+		ps = append(ps, Tensor{modules.Query, ClassAttention, h * heads * kd})
 	}
 	if !t.KVShared {
-		ps = append(ps, part{modules.Key, ClassAttention, h * kv * kd})
+		ps = append(ps, Tensor{modules.Key, ClassAttention, h * kv * kd})
 		if !t.TiedKV {
-			ps = append(ps, part{modules.Value, ClassAttention, h * kv * vd})
+			ps = append(ps, Tensor{modules.Value, ClassAttention, h * kv * vd})
 		}
 	}
 	ps = outputParts(ps, h, t)
@@ -196,52 +199,52 @@ func gqaParts(ps []part, h float64, t Attention) []part {
 	if t.QKNorm {
 		vectors += 2 * kd
 	}
-	return append(ps, part{modules.Norm, ClassNorm, vectors})
+	return append(ps, Tensor{modules.Norm, ClassNorm, vectors})
 }
 
 // outputParts lists the output projection, whole or grouped low-rank, and the
 // gate of the attention output.
-func outputParts(ps []part, h float64, t Attention) []part {
+func outputParts(ps []Tensor, h float64, t Attention) []Tensor {
 	width := float64(t.Heads) * float64(t.VDim)
 	if r := float64(t.MLA.OutputLoRA); r > 0 {
 		groups := float64(max(t.MLA.OutputGroups, 1))
 		// Each group projects its share of the heads to rank r.
-		ps = append(ps, part{modules.Output, ClassAttention, width*r + groups*r*h})
+		ps = append(ps, Tensor{modules.Output, ClassAttention, width*r + groups*r*h})
 	} else {
-		ps = append(ps, part{modules.Output, ClassAttention, width * h})
+		ps = append(ps, Tensor{modules.Output, ClassAttention, width * h})
 	}
 	if t.OutputGate {
-		ps = append(ps, part{modules.OutputGate, ClassAttention, h * width})
+		ps = append(ps, Tensor{modules.OutputGate, ClassAttention, h * width})
 	}
 	return ps
 }
 
 // mlaParts lists multi-head latent attention (DeepSeek-V2, section 2.1.2).
-func mlaParts(ps []part, h float64, t Attention) []part {
+func mlaParts(ps []Tensor, h float64, t Attention) []Tensor {
 	heads := float64(t.Heads)
 	kd, vd := float64(t.MLA.NoPE+t.MLA.Rope), float64(t.VDim)
 	latent := float64(t.MLA.KVLoRA)
 	vectors := latent
 	if r := float64(t.MLA.QLoRA); r > 0 {
-		ps = append(ps, part{modules.QueryA, ClassAttention, h * r}, part{modules.Query, ClassAttention, r * heads * kd})
+		ps = append(ps, Tensor{modules.QueryA, ClassAttention, h * r}, Tensor{modules.Query, ClassAttention, r * heads * kd})
 		vectors += r
 	} else {
-		ps = append(ps, part{modules.Query, ClassAttention, h * heads * kd})
+		ps = append(ps, Tensor{modules.Query, ClassAttention, h * heads * kd})
 	}
 	ps = append(ps,
-		part{modules.LatentA, ClassAttention, h * (latent + float64(t.MLA.Rope))},
-		part{modules.LatentB, ClassAttention, latent * heads * (float64(t.MLA.NoPE) + vd)})
+		Tensor{modules.LatentA, ClassAttention, h * (latent + float64(t.MLA.Rope))},
+		Tensor{modules.LatentB, ClassAttention, latent * heads * (float64(t.MLA.NoPE) + vd)})
 	ps = outputParts(ps, h, t)
-	return append(ps, part{modules.Norm, ClassNorm, vectors})
+	return append(ps, Tensor{modules.Norm, ClassNorm, vectors})
 }
 
 // sparseParts lists the token selector (DeepSeek-V3.2 section 2) and the
 // pooling of DeepSeek-V4: key and gate projections, twice as wide where
 // windows overlap, which they do at ratio 4.
-func sparseParts(ps []part, h float64, t Attention) []part {
+func sparseParts(ps []Tensor, h float64, t Attention) []Tensor {
 	s := t.Sparse
 	if s.Compress > 1 {
-		ps = append(ps, part{modules.Compressor, ClassAttention, compressorParams(h, float64(t.KDim), s.Compress)})
+		ps = append(ps, Tensor{modules.Compressor, ClassAttention, compressorParams(h, float64(t.KDim), s.Compress)})
 	}
 	if !s.Indexer {
 		return ps
@@ -256,12 +259,12 @@ func sparseParts(ps []part, h float64, t Attention) []part {
 		key = compressorParams(h, d, s.Compress)
 	}
 	ps = append(ps,
-		part{modules.IndexQuery, ClassIndexer, from * float64(s.IndexHeads) * d},
-		part{modules.IndexKey, ClassIndexer, key})
+		Tensor{modules.IndexQuery, ClassIndexer, from * float64(s.IndexHeads) * d},
+		Tensor{modules.IndexKey, ClassIndexer, key})
 	if s.BlockTokens <= 1 { // block selectors take the maximum over heads, without head weights
-		ps = append(ps, part{modules.IndexGate, ClassIndexer, h * float64(s.IndexHeads)})
+		ps = append(ps, Tensor{modules.IndexGate, ClassIndexer, h * float64(s.IndexHeads)})
 	}
-	return append(ps, part{modules.Norm, ClassNorm, 2 * d})
+	return append(ps, Tensor{modules.Norm, ClassNorm, 2 * d})
 }
 
 func compressorParams(h, d float64, ratio int) float64 {
@@ -272,21 +275,21 @@ func compressorParams(h, d float64, ratio int) float64 {
 	return 2*h*overlap*d + float64(ratio)*overlap*d
 }
 
-func ffnParts(ps []part, h float64, f FFN) []part {
+func ffnParts(ps []Tensor, h float64, f FFN) []Tensor {
 	ups := 1.0
 	if f.Gated {
 		ups = 2
 	}
 	if f.Linear {
-		ps = append(ps, part{modules.DenseDown, ClassDenseFFN, h * h})
+		ps = append(ps, Tensor{modules.DenseDown, ClassDenseFFN, h * h})
 	}
 	bias := func(n float64) {
 		if f.Bias {
-			ps = append(ps, part{modules.Norm, ClassNorm, n})
+			ps = append(ps, Tensor{modules.Norm, ClassNorm, n})
 		}
 	}
 	if w := float64(f.Intermediate); w > 0 && f.Kind != FFNNone {
-		ps = append(ps, part{modules.DenseUp, ClassDenseFFN, ups * h * w}, part{modules.DenseDown, ClassDenseFFN, h * w})
+		ps = append(ps, Tensor{modules.DenseUp, ClassDenseFFN, ups * h * w}, Tensor{modules.DenseDown, ClassDenseFFN, h * w})
 		bias(ups*w + h)
 	}
 	if f.Kind != FFNMoE {
@@ -295,30 +298,30 @@ func ffnParts(ps []part, h float64, f FFN) []part {
 	in, e, w := h, float64(f.Experts), float64(f.ExpertIntermediate)
 	if f.LatentDim > 0 {
 		in = float64(f.LatentDim)
-		ps = append(ps, part{modules.LatentProj, ClassSharedExpert, 2 * h * in})
+		ps = append(ps, Tensor{modules.LatentProj, ClassSharedExpert, 2 * h * in})
 	}
 	ps = append(ps,
-		part{modules.ExpertUp, ClassRoutedExpert, e * ups * in * w},
-		part{modules.ExpertDown, ClassRoutedExpert, e * in * w},
-		part{modules.Router, ClassRouter, h * e})
+		Tensor{modules.ExpertUp, ClassRoutedExpert, e * ups * in * w},
+		Tensor{modules.ExpertDown, ClassRoutedExpert, e * in * w},
+		Tensor{modules.Router, ClassRouter, h * e})
 	if f.Bias { // with the experts, since a token reads only those it visits
-		ps = append(ps, part{modules.Norm, ClassRoutedExpert, e * (ups*w + in)})
+		ps = append(ps, Tensor{modules.Norm, ClassRoutedExpert, e * (ups*w + in)})
 	}
 	if s := float64(f.SharedIntermediate); s > 0 {
-		ps = append(ps, part{modules.SharedUp, ClassSharedExpert, ups * h * s}, part{modules.SharedDown, ClassSharedExpert, h * s})
+		ps = append(ps, Tensor{modules.SharedUp, ClassSharedExpert, ups * h * s}, Tensor{modules.SharedDown, ClassSharedExpert, h * s})
 	}
 	if f.SharedGate {
-		ps = append(ps, part{modules.SharedGate, ClassRouter, h})
+		ps = append(ps, Tensor{modules.SharedGate, ClassRouter, h})
 	}
 	return ps
 }
 
 // recurrentParts lists the tensors of recurrent layers as their Hugging Face
 // modelling files define them.
-func recurrentParts(ps []part, h float64, r Recurrent) []part {
+func recurrentParts(ps []Tensor, h float64, r Recurrent) []Tensor {
 	k, v := float64(r.KHeads)*float64(r.KDim), float64(r.VHeads)*float64(r.VDim)
 	heads := float64(r.VHeads)
-	add := func(m modules.Part, n float64) { ps = append(ps, part{m, ClassRecurrent, n}) }
+	add := func(m modules.Part, n float64) { ps = append(ps, Tensor{m, ClassRecurrent, n}) }
 	conv := float64(r.ConvChannels) * float64(r.ConvKernel)
 	low := func(rank int, to float64) float64 { // a projection, through a low rank if one is set
 		if rank > 0 {

@@ -37,8 +37,8 @@ func (p *patternParser) sequence(depth int) ([]uint8, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(out)+len(item) > maxLayers {
-			return nil, fmt.Errorf("more than %d layers", maxLayers)
+		if len(out)+len(item) > MaxLayers {
+			return nil, fmt.Errorf("more than %d layers", MaxLayers)
 		}
 		out = append(out, item...)
 	}
@@ -82,8 +82,8 @@ func (p *patternParser) item(depth int) ([]uint8, error) {
 		}
 		one = []uint8{uint8(n)}
 	}
-	if times < 1 || times*len(one) > maxLayers {
-		return nil, fmt.Errorf("%d times %d layers, want 1 to %d in all", times, len(one), maxLayers)
+	if times < 1 || times*len(one) > MaxLayers {
+		return nil, fmt.Errorf("%d times %d layers, want 1 to %d in all", times, len(one), MaxLayers)
 	}
 	out := make([]uint8, 0, times*len(one))
 	for range times {

@@ -248,7 +248,7 @@ func (p presetAttention) attention() (Attention, error) {
 }
 
 func (p presetAttention) recurrent(t *Attention) error {
-	kind, ok := recurrentByName(p.Type)
+	kind, ok := RecurrentKindOf(p.Type)
 	if !ok || kind == RecurrentNone {
 		return fmt.Errorf("recurrent type %q; known: %s", p.Type, strings.Join(recurrentNames[1:], ", "))
 	}

@@ -9,15 +9,17 @@ import (
 // cannot be used: a malformed config.json, a missing or impossible dimension.
 var ErrBadConfig = errors.New("bad model config")
 
-// Upper bounds on dimensions. They are far above any model and keep every
-// product within exact float64 and int64 range.
+// Upper bounds on dimensions, which [Architecture.Validate] refuses to see
+// passed. They are far above any model and keep every product within exact
+// float64 and int64 range. Readers of model descriptions check against them
+// before they multiply or allocate.
 const (
+	MaxLayers  = 4096    // layers of the main stack
+	MaxHeads   = 1 << 16 // heads, of queries as of keys and values
+	MaxWidth   = 1 << 24 // width of a head, a rank or a feed-forward part
+	MaxVocab   = 1 << 26 // rows of the embedding
+	MaxExperts = 1 << 16 // routed experts of a layer
 	maxHidden  = 1 << 20
-	maxLayers  = 4096
-	maxHeads   = 1 << 16
-	maxWidth   = 1 << 24
-	maxVocab   = 1 << 26
-	maxExperts = 1 << 16
 	maxParams  = 1e15
 )
 
@@ -33,12 +35,12 @@ func (a *Architecture) Validate() error {
 func (a *Architecture) validate() error {
 	var c checks
 	c.positive("hidden", a.Hidden, maxHidden)
-	c.positive("vocab", a.Vocab, maxVocab)
-	c.within("padded_vocab", a.PaddedVocab, maxVocab)
+	c.positive("vocab", a.Vocab, MaxVocab)
+	c.within("padded_vocab", a.PaddedVocab, MaxVocab)
 	c.within("residual_streams", a.ResidualStreams, 64)
 	c.within("per_layer_embedding", a.PerLayerEmbedding, maxHidden)
-	c.within("per_layer_vocab", a.PerLayerVocab, maxVocab)
-	c.positive("layers", len(a.Pattern), maxLayers)
+	c.within("per_layer_vocab", a.PerLayerVocab, MaxVocab)
+	c.positive("layers", len(a.Pattern), MaxLayers)
 	c.within("draft layers", a.Draft.Layers, 64)
 	if a.MaxContext < 0 || a.VisionParams < 0 || a.VisionParams > maxParams {
 		c.fail("negative context length or impossible vision tower")
@@ -81,8 +83,8 @@ func (a *Architecture) validateSize() error {
 	}
 	total := float64(a.Rows()) * float64(a.Hidden) * 2
 	for _, g := range a.Groups {
-		for _, p := range a.parts(g) {
-			total += p.n * float64(g.Count)
+		for _, p := range a.Tensors(g) {
+			total += p.Params * float64(g.Count)
 		}
 	}
 	if !(total <= maxParams) {
@@ -125,64 +127,64 @@ func (c *checks) attention(at string, t *Attention) {
 	c.within(at+"window", t.Window, 1<<30)
 	switch t.Kind {
 	case AttentionGQA, AttentionCross:
-		c.positive(at+"heads", t.Heads, maxHeads)
-		c.positive(at+"kv_heads", t.KVHeads, maxHeads)
-		c.positive(at+"k_dim", t.KDim, maxWidth)
-		c.positive(at+"v_dim", t.VDim, maxWidth)
+		c.positive(at+"heads", t.Heads, MaxHeads)
+		c.positive(at+"kv_heads", t.KVHeads, MaxHeads)
+		c.positive(at+"k_dim", t.KDim, MaxWidth)
+		c.positive(at+"v_dim", t.VDim, MaxWidth)
 		if c.err == nil && t.Heads%t.KVHeads != 0 {
 			c.fail("%s%d heads do not divide into %d key/value heads", at, t.Heads, t.KVHeads)
 		}
 	case AttentionMLA:
-		c.positive(at+"heads", t.Heads, maxHeads)
-		c.positive(at+"kv_lora", t.MLA.KVLoRA, maxWidth)
-		c.within(at+"rope", t.MLA.Rope, maxWidth)
-		c.within(at+"nope", t.MLA.NoPE, maxWidth)
-		c.positive(at+"v_dim", t.VDim, maxWidth)
+		c.positive(at+"heads", t.Heads, MaxHeads)
+		c.positive(at+"kv_lora", t.MLA.KVLoRA, MaxWidth)
+		c.within(at+"rope", t.MLA.Rope, MaxWidth)
+		c.within(at+"nope", t.MLA.NoPE, MaxWidth)
+		c.positive(at+"v_dim", t.VDim, MaxWidth)
 	case AttentionRecurrent:
 		c.recurrent(at, &t.Recurrent)
 	}
-	c.within(at+"q_lora", t.MLA.QLoRA, maxWidth)
-	c.within(at+"output_lora", t.MLA.OutputLoRA, maxWidth)
-	c.within(at+"output_groups", t.MLA.OutputGroups, maxHeads)
+	c.within(at+"q_lora", t.MLA.QLoRA, MaxWidth)
+	c.within(at+"output_lora", t.MLA.OutputLoRA, MaxWidth)
+	c.within(at+"output_groups", t.MLA.OutputGroups, MaxHeads)
 	s := t.Sparse
 	c.within(at+"top_k", s.TopK, 1<<30)
 	c.within(at+"compress", s.Compress, 1<<20)
 	c.within(at+"block_tokens", s.BlockTokens, 1<<20)
 	if s.Indexer {
-		c.positive(at+"index_heads", s.IndexHeads, maxHeads)
-		c.positive(at+"index_dim", s.IndexDim, maxWidth)
+		c.positive(at+"index_heads", s.IndexHeads, MaxHeads)
+		c.positive(at+"index_dim", s.IndexDim, MaxWidth)
 	}
 }
 
 func (c *checks) recurrent(at string, r *Recurrent) {
 	c.within(at+"conv_kernel", r.ConvKernel, 1<<16)
-	c.within(at+"conv_channels", r.ConvChannels, maxWidth)
-	c.within(at+"decay_rank", r.DecayRank, maxWidth)
-	c.within(at+"gate_rank", r.GateRank, maxWidth)
+	c.within(at+"conv_channels", r.ConvChannels, MaxWidth)
+	c.within(at+"decay_rank", r.DecayRank, MaxWidth)
+	c.within(at+"gate_rank", r.GateRank, MaxWidth)
 	if r.Kind == ShortConv {
-		c.positive(at+"conv_channels", r.ConvChannels, maxWidth)
+		c.positive(at+"conv_channels", r.ConvChannels, MaxWidth)
 		return
 	}
 	if r.Kind == RecurrentNone {
 		c.fail("%srecurrent layer of unknown kind", at)
 	}
-	c.positive(at+"k_heads", r.KHeads, maxHeads)
-	c.positive(at+"v_heads", r.VHeads, maxHeads)
-	c.positive(at+"k_dim", r.KDim, maxWidth)
-	c.positive(at+"v_dim", r.VDim, maxWidth)
+	c.positive(at+"k_heads", r.KHeads, MaxHeads)
+	c.positive(at+"v_heads", r.VHeads, MaxHeads)
+	c.positive(at+"k_dim", r.KDim, MaxWidth)
+	c.positive(at+"v_dim", r.VDim, MaxWidth)
 }
 
 func (c *checks) ffn(at string, f *FFN) {
-	c.within(at+"intermediate", f.Intermediate, maxWidth)
+	c.within(at+"intermediate", f.Intermediate, MaxWidth)
 	switch f.Kind {
 	case FFNDense:
-		c.positive(at+"intermediate", f.Intermediate, maxWidth)
+		c.positive(at+"intermediate", f.Intermediate, MaxWidth)
 	case FFNMoE:
-		c.positive(at+"experts", f.Experts, maxExperts)
-		c.positive(at+"top_k", f.TopK, maxExperts)
-		c.positive(at+"expert_intermediate", f.ExpertIntermediate, maxWidth)
-		c.within(at+"shared_intermediate", f.SharedIntermediate, maxWidth)
-		c.within(at+"latent_dim", f.LatentDim, maxWidth)
+		c.positive(at+"experts", f.Experts, MaxExperts)
+		c.positive(at+"top_k", f.TopK, MaxExperts)
+		c.positive(at+"expert_intermediate", f.ExpertIntermediate, MaxWidth)
+		c.within(at+"shared_intermediate", f.SharedIntermediate, MaxWidth)
+		c.within(at+"latent_dim", f.LatentDim, MaxWidth)
 		if c.err == nil && f.TopK > f.Experts {
 			c.fail("%stop_k %d of %d experts", at, f.TopK, f.Experts)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"infera/internal/cli"
 	"infera/models"
+	"infera/models/hf"
 	"infera/serving/launch"
 	"infera/sim/layout"
 	"infera/sim/planner"
@@ -131,7 +132,7 @@ func (a *app) importModel(path string) (*models.Architecture, []report.Warning, 
 		return arch, nil, err
 	}
 	dir, base := a.split(path)
-	arch, found, err := models.ImportFS(dir, base)
+	arch, found, err := hf.ImportFS(dir, base)
 	if err != nil {
 		return nil, nil, cli.Wrap(cli.BadInput, err)
 	}

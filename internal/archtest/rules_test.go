@@ -62,7 +62,7 @@ var libraries = []struct {
 	{"github.com/spf13/viper", []string{"cmd", "internal/cli"}},
 	{"github.com/spf13/pflag", []string{"cmd", "internal/cli"}},
 	{"github.com/olekukonko/tablewriter", []string{"sim/report", "internal/cli"}},
-	{"github.com/google/go-cmp", nil},
+	{"github.com/google/go-cmp", []string{"internal/golden"}},
 	{"pgregory.net/rapid", nil},
 	{"k8s.io", []string{"serving/discovery"}},
 	{"go.etcd.io", []string{"serving/discovery"}},

@@ -11,6 +11,7 @@ import (
 	"infera/internal/measured"
 	"infera/internal/units"
 	"infera/models"
+	"infera/models/hf"
 	"infera/sim/hardware"
 	"infera/sim/layout"
 )
@@ -47,7 +48,7 @@ func TestCheckpoints(t *testing.T) {
 			Request{GPU: mi355x, Layout: plain(8), Engine: defaults(t, "sglang", "0.5.15", mi355x), MemoryFraction: 0.8, MaxContext: 32768}, 0, 0, 0, 2, TermWeights},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, _, err := models.ImportFS(dir, tt.file)
+			a, _, err := hf.ImportFS(dir, tt.file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,9 @@ func (s *Scoring) Scored(all []Record) []Record {
 		}
 		drop = WarmUp(v)
 	} else {
-		drop = int(float64(len(all)) * min(0.9, max(0, s.WarmUpShare)))
+		if s.WarmUpShare > 0 { // false for NaN
+			drop = int(float64(len(all)) * min(0.9, s.WarmUpShare))
+		}
 	}
 	kept := all
 	if len(all)-drop >= fewest {
@@ -116,6 +118,23 @@ func (s *Scoring) LatenciesOf(records []Record, objective func(class int16) Obje
 		l.Within = float64(met) / float64(asked)
 	}
 	return l
+}
+
+// Attainment returns the share of the records that meet each of several
+// objectives, as if all had the same: the points of a curve. NaN without
+// records.
+func (s *Scoring) Attainment(records []Record, objectives []Objective) []float64 {
+	shares := make([]float64, len(objectives))
+	for k, o := range objectives {
+		met := 0
+		for i := range records {
+			if s.meets(&records[i], o) {
+				met++
+			}
+		}
+		shares[k] = float64(met) / float64(len(records))
+	}
+	return shares
 }
 
 func (s *Scoring) meets(r *Record, o Objective) bool {

@@ -1,6 +1,9 @@
 package metrics
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // The sketch divides every octave into 2^subBits buckets of equal width, so
 // that a value is known to 1/512 of itself.
@@ -80,34 +83,50 @@ func (s *Sketch) Merge(o *Sketch) {
 // Count returns how many values were counted.
 func (s *Sketch) Count() int64 { return s.count }
 
-// Quantile returns the middle of the bucket that holds the quantile, NaN
-// without values.
+// Quantile returns the middle of the bucket that holds the quantile q, between
+// 0 and 1; NaN without values.
 func (s *Sketch) Quantile(q float64) float64 {
 	if s.count == 0 {
 		return math.NaN()
 	}
 	rank := int64(q * float64(s.count-1))
-	if rank < s.zero {
-		return s.min
-	}
-	seen := s.zero
-	for octave, page := range s.pages {
-		if page == nil {
-			continue
-		}
-		for k, n := range page {
-			if seen += n; seen > rank {
-				low := math.Float64frombits(uint64(octave+lowest)<<52 | uint64(k)<<(52-subBits))
-				width := math.Ldexp(1, octave+lowest-1023-subBits)
-				return min(s.max, max(s.min, low+width/2))
-			}
+	seen := int64(0)
+	for v, n := range s.buckets() {
+		if seen += n; seen > rank {
+			return v
 		}
 	}
 	return s.max
 }
 
+// buckets yields the middles of the buckets that hold values, the least first,
+// and how many they hold. None lies beyond the least or the largest value.
+func (s *Sketch) buckets() iter.Seq2[float64, int64] {
+	return func(yield func(float64, int64) bool) {
+		if s.zero > 0 && !yield(s.min, s.zero) {
+			return
+		}
+		for octave, page := range s.pages {
+			if page == nil {
+				continue
+			}
+			width := math.Ldexp(1, octave+lowest-1023-subBits)
+			for k, n := range page {
+				if n == 0 {
+					continue
+				}
+				low := math.Float64frombits(uint64(octave+lowest)<<52 | uint64(k)<<(52-subBits))
+				if !yield(min(s.max, max(s.min, low+width/2)), n) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Summary returns the figures. Values that were counted together are not
-// independent, so that there is no confidence interval.
+// independent, so that there is no confidence interval: BatchMeans beside the
+// sketch gives one.
 func (s *Sketch) Summary() Summary {
 	if s.count == 0 {
 		return empty()

@@ -3,8 +3,6 @@ package metrics
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Summary are the figures of a distribution, in its own unit; NaN when it is
@@ -39,10 +37,7 @@ func Summarize(v []float64) Summary {
 		return empty()
 	}
 	s := Summary{Count: int64(len(v)), HalfWidth: HalfWidth(v)}
-	for _, x := range v {
-		s.Mean += x
-	}
-	s.Mean /= float64(len(v))
+	s.Mean = mean(v)
 	slices.Sort(v)
 	s.Min, s.Max = v[0], v[len(v)-1]
 	s.P50, s.P90, s.P95 = Quantile(v, 0.5), Quantile(v, 0.9), Quantile(v, 0.95)
@@ -51,46 +46,17 @@ func Summarize(v []float64) Summary {
 }
 
 // Quantile interpolates between the order statistics of sorted values, at
-// position q(n-1).
+// position q(n-1); q is between 0 and 1. NaN without values.
 func Quantile(sorted []float64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
+	if len(sorted) == 0 || math.IsNaN(q) {
+		return math.NaN()
+	}
+	at := min(1, max(0, q)) * float64(len(sorted)-1)
 	i := int(at)
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]
 	}
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
-}
-
-// Batches is the number of batches whose means a confidence interval is taken
-// from, and minBatch the fewest observations of one: with fewer the means of
-// neighbours still depend on each other.
-const (
-	batches  = 20
-	minBatch = 10
-)
-
-// HalfWidth returns half the 95 % confidence interval of the mean of a series
-// of dependent observations, by the method of batch means; NaN when the series
-// is too short.
-func HalfWidth(v []float64) float64 {
-	n := len(v) / batches
-	if n < minBatch {
-		return math.NaN()
-	}
-	var mean, square float64
-	for b := range batches {
-		var m float64
-		for _, x := range v[b*n : (b+1)*n] {
-			m += x
-		}
-		m /= float64(n)
-		mean += m
-		square += m * m
-	}
-	mean /= batches
-	variance := max(0, (square-batches*mean*mean)/(batches-1))
-	t := distuv.StudentsT{Sigma: 1, Nu: batches - 1}
-	return t.Quantile(0.975) * math.Sqrt(variance/batches)
 }
 
 // WarmUp returns how many leading observations of a series to drop so that the
@@ -107,6 +73,12 @@ func WarmUp(v []float64) int {
 		for _, x := range v[i*group : (i+1)*group] {
 			means[i] += x / group
 		}
+	}
+	// The squares are taken about the last mean: those of a series that varies
+	// little about a large value would cancel.
+	last := means[n-1]
+	for i := range means {
+		means[i] -= last
 	}
 	// From the end: the sum and the squares of what is kept.
 	var sum, square float64

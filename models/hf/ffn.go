@@ -1,11 +1,12 @@
-package models
+package hf
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
-	"infera/models/hfjson"
+	"infera/models"
+	"infera/models/hf/hfjson"
 )
 
 // The keys of mixture-of-experts dimensions.
@@ -38,8 +39,8 @@ func (c *config) gated() bool {
 }
 
 // dense builds the feed-forward part of a dense layer.
-func (c *config) dense(i int, p layerPlan) FFN {
-	f := FFN{Kind: FFNDense, Gated: c.gated(), Bias: c.class.FFNBias || c.flag("mlp_bias", "use_mlp_bias")}
+func (c *config) dense(i int, p layerPlan) models.FFN {
+	f := models.FFN{Kind: models.FFNDense, Gated: c.gated(), Bias: c.class.FFNBias || c.flag("mlp_bias", "use_mlp_bias")}
 	if f.Intermediate = p.ffnWidth; f.Intermediate == 0 {
 		f.Intermediate = c.denseWidth()
 	}
@@ -71,7 +72,7 @@ func (c *config) denseWidth() int {
 				w = int(m * float64(w))
 			}
 		}
-		if m := c.dim("block_multiple_of"); m > 0 && m < maxWidth {
+		if m := c.dim("block_multiple_of"); m > 0 && m < models.MaxWidth {
 			w = (w + m - 1) / m * m
 		}
 	}
@@ -88,8 +89,8 @@ func (c *config) besideExperts() int {
 }
 
 // moe builds a mixture of experts.
-func (c *config) moe(i int, p layerPlan) FFN {
-	f := FFN{Kind: FFNMoE, Gated: c.gated(), Intermediate: p.beside}
+func (c *config) moe(i int, p layerPlan) models.FFN {
+	f := models.FFN{Kind: models.FFNMoE, Gated: c.gated(), Intermediate: p.beside}
 	f.Experts = c.need(expertKeys...)
 	f.TopK = c.need(topKKeys...)
 	if f.ExpertIntermediate = c.dim(expertWidthKeys...); f.ExpertIntermediate == 0 {
@@ -99,7 +100,7 @@ func (c *config) moe(i int, p layerPlan) FFN {
 	f.SharedIntermediate = c.sharedWidth(f.ExpertIntermediate)
 	f.SharedGate = c.class.SharedGate && f.SharedIntermediate > 0
 	f.Bias = c.class.FFNBias
-	if zero := c.dim("zero_expert_num"); zero > 0 && zero < maxExperts && f.TopK < maxExperts && f.Experts < maxExperts {
+	if zero := c.dim("zero_expert_num"); zero > 0 && zero < models.MaxExperts && f.TopK < models.MaxExperts && f.Experts < models.MaxExperts {
 		// A share of the visits goes to experts that do nothing.
 		all := f.Experts + zero
 		f.TopK = max(1, (f.TopK*f.Experts+all/2)/all)
@@ -117,7 +118,7 @@ func (c *config) sharedWidth(expert int) int {
 	if c.class.Shared {
 		return expert
 	}
-	if n := c.dim(sharedKeys...); n > 0 && n < maxExperts {
+	if n := c.dim(sharedKeys...); n > 0 && n < models.MaxExperts {
 		return n * expert
 	}
 	return 0

@@ -1,17 +1,18 @@
-package models
+package quant
 
 import (
 	"sort"
 	"strings"
 
-	"infera/models/hfjson"
+	"infera/models"
+	"infera/models/hf/hfjson"
 	"infera/models/modules"
 )
 
 // fp8 reads the block and tensor fp8 of Hugging Face (DeepSeek-V3). A list of
 // layers in another format, which NVIDIA adds to DeepSeek-V4, lies on top; the
 // ignore list then belongs to that list.
-func (q *quantReader) fp8(qc hfjson.Object) {
+func (q *reader) fp8(qc hfjson.Object) {
 	f := mustFormat("fp8")
 	if block, ok := qc.List("weight_block_size"); ok && len(block) > 0 {
 		f = mustFormat("fp8_block")
@@ -19,7 +20,7 @@ func (q *quantReader) fp8(qc hfjson.Object) {
 		for _, v := range block {
 			e, err := hfjson.Int(v)
 			if err != nil || e < 1 || e > 1<<14 {
-				q.c.fail("weight_block_size: %s", hfjson.Show(v))
+				q.fail("weight_block_size: %s", hfjson.Show(v))
 				return
 			}
 			n *= e
@@ -43,7 +44,7 @@ func (q *quantReader) fp8(qc hfjson.Object) {
 }
 
 // modelOpt reads NVIDIA ModelOpt's quantisation.
-func (q *quantReader) modelOpt(qc hfjson.Object) {
+func (q *reader) modelOpt(qc hfjson.Object) {
 	algo, _ := qc.Text("quant_algo")
 	switch {
 	case algo == "" && qc["config_groups"] != nil:
@@ -54,12 +55,12 @@ func (q *quantReader) modelOpt(qc hfjson.Object) {
 		q.ignore(qc)
 		return
 	case algo == "":
-		q.c.fail("quantization_config states no quant_algo")
+		q.fail("quantization_config states no quant_algo")
 		return
 	}
 	group := 0
 	if v, k, ok := qc.Find("group_size"); ok {
-		group = q.c.number(k, v)
+		group = q.number(k, v)
 	}
 	f, ok := q.algo(algo, group)
 	if !ok {
@@ -70,7 +71,7 @@ func (q *quantReader) modelOpt(qc hfjson.Object) {
 }
 
 // listedLayers reads a list of modules with their algorithms.
-func (q *quantReader) listedLayers(qc hfjson.Object) {
+func (q *reader) listedLayers(qc hfjson.Object) {
 	layers, ok := qc.Object("quantized_layers")
 	if !ok {
 		if qc["config_groups"] != nil {
@@ -82,7 +83,7 @@ func (q *quantReader) listedLayers(qc hfjson.Object) {
 	for _, name := range sortedKeys(layers) {
 		o, ok := layers[name].(map[string]any)
 		if !ok {
-			q.c.fail("quantized_layers: %s is not an object", name)
+			q.fail("quantized_layers: %s is not an object", name)
 			return
 		}
 		s, _ := o["quant_algo"].(string)
@@ -90,7 +91,7 @@ func (q *quantReader) listedLayers(qc hfjson.Object) {
 		if !ok || o["group_size"] != nil && q.formats[use].Group == 0 {
 			group := 0
 			if v := o["group_size"]; v != nil {
-				group = q.c.number("group_size", v)
+				group = q.number("group_size", v)
 			}
 			f, ok := q.algo(s, group)
 			if !ok {
@@ -129,13 +130,13 @@ var algorithms = map[string]string{
 	"mxfp8": "mxfp8", "mxfp4": "mxfp4", "w4a8_mxfp4_fp8": "mxfp4_a8", "w4a8_mxfp4_mxfp8": "mxfp4_a8", "w4a16_mxfp4": "mxfp4_a16", "mxfp6": "mxfp6",
 }
 
-func (q *quantReader) algo(name string, group int) (Format, bool) {
+func (q *reader) algo(name string, group int) (models.Format, bool) {
 	s, ok := algorithms[strings.ToLower(name)]
 	if !ok {
-		q.c.fail("unknown quant_algo %q; known: FP8, FP8_PB_WO, NVFP4, W4A16_NVFP4, W4A8_NVFP4_FP8, W4A16_AWQ, W4A8_AWQ, INT8_SQ, MXFP8, MXFP4, W4A8_MXFP4_FP8, MIXED_PRECISION", name)
-		return Format{}, false
+		q.fail("unknown quant_algo %q; known: FP8, FP8_PB_WO, NVFP4, W4A16_NVFP4, W4A8_NVFP4_FP8, W4A16_AWQ, W4A8_AWQ, INT8_SQ, MXFP8, MXFP4, W4A8_MXFP4_FP8, MIXED_PRECISION", name)
+		return models.Format{}, false
 	}
-	f, _ := ParseFormat(s)
+	f, _ := models.ParseFormat(s)
 	if group > 0 && f.Group > 0 && f.Group <= 256 {
 		f.Group = group
 	}
@@ -144,16 +145,16 @@ func (q *quantReader) algo(name string, group int) (Format, bool) {
 
 // compressedTensors reads the config_groups of llm-compressor (and of
 // ModelOpt's newer files).
-func (q *quantReader) compressedTensors(qc hfjson.Object) {
+func (q *reader) compressedTensors(qc hfjson.Object) {
 	groups, ok := qc.Object("config_groups")
 	if !ok {
-		q.c.fail("quantization_config: no config_groups")
+		q.fail("quantization_config: no config_groups")
 		return
 	}
 	for _, name := range sortedKeys(groups) {
 		g, ok := groups[name].(map[string]any)
 		if !ok {
-			q.c.fail("config_groups.%s is not an object", name)
+			q.fail("config_groups.%s is not an object", name)
 			return
 		}
 		group := hfjson.Object(g)
@@ -182,13 +183,13 @@ func (q *quantReader) compressedTensors(qc hfjson.Object) {
 
 // weights reads the description of a weight (num_bits, type, strategy,
 // group_size) and of the activation it meets (nil = not quantised).
-func (q *quantReader) weights(w, act hfjson.Object) (Format, bool) {
+func (q *reader) weights(w, act hfjson.Object) (models.Format, bool) {
 	get := func(o hfjson.Object, key string) int {
 		v, k, ok := o.Find(key)
 		if !ok {
 			return 0
 		}
-		return q.c.number(k, v)
+		return q.number(k, v)
 	}
 	bits := get(w, "num_bits")
 	if bits == 0 {
@@ -197,12 +198,12 @@ func (q *quantReader) weights(w, act hfjson.Object) (Format, bool) {
 	kind, _ := w.Text("type")
 	strategy, _ := w.Text("strategy")
 	group := get(w, "group_size")
-	var f Format
+	var f models.Format
 	switch {
 	case bits == 8 && kind == "float" && strategy == "block":
 		f = mustFormat("fp8_block")
 		if l, ok := w.List("block_structure"); ok && len(l) == 2 {
-			f.Group = q.c.number("block_structure", l[0]) * q.c.number("block_structure", l[1])
+			f.Group = q.number("block_structure", l[0]) * q.number("block_structure", l[1])
 		}
 	case bits == 8 && kind == "float" && group == 32:
 		f = mustFormat("mxfp8")
@@ -229,42 +230,42 @@ func (q *quantReader) weights(w, act hfjson.Object) (Format, bool) {
 			f.Group, f.ScaleBits = 0, 0
 		}
 	default:
-		q.c.fail("quantization_config: weights of %d bits of type %q", bits, kind)
-		return Format{}, false
+		q.fail("quantization_config: weights of %d bits of type %q", bits, kind)
+		return models.Format{}, false
 	}
-	if sym, ok := w.Flag("symmetric"); ok && !sym && f.Group > 0 && (f.Element == INT4 || f.Element == INT8) {
+	if sym, ok := w.Flag("symmetric"); ok && !sym && f.Group > 0 && (f.Element == models.INT4 || f.Element == models.INT8) {
 		f.ScaleBits += f.Element.Bits()
 	}
 	if f.Group < 0 || f.Group > 1<<28 {
-		q.c.fail("quantization_config: groups of %d", f.Group)
-		return Format{}, false
+		q.fail("quantization_config: groups of %d", f.Group)
+		return models.Format{}, false
 	}
 	f.Activation = q.activation(f, act, get)
 	return f, true
 }
 
-func (q *quantReader) activation(f Format, act hfjson.Object, get func(hfjson.Object, string) int) DType {
+func (q *reader) activation(f models.Format, act hfjson.Object, get func(hfjson.Object, string) int) models.DType {
 	if act == nil {
-		return BF16
+		return models.BF16
 	}
 	kind, _ := act.Text("type")
 	switch n := get(act, "num_bits"); {
 	case n == 8 && kind == "float":
-		return FP8
+		return models.FP8
 	case n == 8:
-		return INT8
+		return models.INT8
 	case n == 4 && kind == "float":
-		return FP4
+		return models.FP4
 	case n == 4:
-		return INT4
+		return models.INT4
 	case n == 6:
-		return FP6
+		return models.FP6
 	}
 	return f.Activation
 }
 
 // integerGroups reads GPTQ, AWQ and AutoRound.
-func (q *quantReader) integerGroups(qc hfjson.Object) {
+func (q *reader) integerGroups(qc hfjson.Object) {
 	num := func(keys ...string) int {
 		v, k, ok := qc.Find(keys...)
 		if !ok {
@@ -273,17 +274,17 @@ func (q *quantReader) integerGroups(qc hfjson.Object) {
 		if n, err := hfjson.Int(v); err == nil && n == -1 {
 			return 0 // one group per channel
 		}
-		return q.c.number(k, v)
+		return q.number(k, v)
 	}
-	var f Format
+	var f models.Format
 	switch bits := num("bits", "w_bit", "nbits"); bits {
 	case 4:
 		f = mustFormat("int4")
 	case 8:
 		f = mustFormat("int8")
-		f.Activation = BF16
+		f.Activation = models.BF16
 	default:
-		q.c.fail("quantization_config: %d bits, want 4 or 8", bits)
+		q.fail("quantization_config: %d bits, want 4 or 8", bits)
 		return
 	}
 	f.Group = num("group_size", "q_group_size")
@@ -309,7 +310,7 @@ func (q *quantReader) integerGroups(qc hfjson.Object) {
 	}
 }
 
-func (q *quantReader) bitsAndBytes(qc hfjson.Object) {
+func (q *reader) bitsAndBytes(qc hfjson.Object) {
 	name := "int8_a16"
 	if four, _ := qc.Flag("load_in_4bit", "_load_in_4bit"); four {
 		name = "int4_g64" // nf4: one scale per 64
@@ -319,10 +320,10 @@ func (q *quantReader) bitsAndBytes(qc hfjson.Object) {
 }
 
 // quark reads AMD Quark's export.
-func (q *quantReader) quark(qc hfjson.Object) {
+func (q *reader) quark(qc hfjson.Object) {
 	global, ok := qc.Object("global_quant_config")
 	if !ok {
-		q.c.fail("quantization_config: no global_quant_config")
+		q.fail("quantization_config: no global_quant_config")
 		return
 	}
 	if f, ok := q.quarkFormat(global); ok {
@@ -337,7 +338,7 @@ func (q *quantReader) quark(qc hfjson.Object) {
 			}
 			if f, ok := q.quarkFormat(o); ok {
 				q.setNamed(name, q.use(f))
-			} else if q.c.problem == nil {
+			} else if q.problem == nil {
 				q.setNamed(name, 0)
 			}
 		}
@@ -348,9 +349,9 @@ func (q *quantReader) quark(qc hfjson.Object) {
 		o, _ := kv[name].(map[string]any)
 		if spec, ok := quarkSpec(hfjson.Object(o), "output_tensors"); ok {
 			if s, ok := spec.Text("dtype"); ok {
-				f, err := ParseFormat(s)
+				f, err := models.ParseFormat(s)
 				if err != nil {
-					q.c.fail("kv_cache_quant_config: %w", err)
+					q.fail("kv_cache_quant_config: %w", err)
 					return
 				}
 				q.a.KVFormat = f
@@ -373,25 +374,25 @@ func quarkSpec(o hfjson.Object, key string) (hfjson.Object, bool) {
 	return nil, false
 }
 
-func (q *quantReader) quarkFormat(o hfjson.Object) (Format, bool) {
+func (q *reader) quarkFormat(o hfjson.Object) (models.Format, bool) {
 	w, ok := quarkSpec(o, "weight")
 	if !ok {
-		return Format{}, false
+		return models.Format{}, false
 	}
 	f, ok := q.quarkElement(w)
 	if !ok {
-		return Format{}, false
+		return models.Format{}, false
 	}
-	f.Activation = BF16
+	f.Activation = models.BF16
 	if in, ok := quarkSpec(o, "input_tensors"); ok {
 		if a, ok := q.quarkElement(in); ok {
 			f.Activation = a.Element
 		}
 	}
-	return f, q.c.problem == nil
+	return f, q.problem == nil
 }
 
-func (q *quantReader) quarkElement(w hfjson.Object) (Format, bool) {
+func (q *reader) quarkElement(w hfjson.Object) (models.Format, bool) {
 	s, _ := w.Text("dtype")
 	s = strings.ToLower(s)
 	switch {
@@ -402,14 +403,14 @@ func (q *quantReader) quarkElement(w hfjson.Object) (Format, bool) {
 	case strings.HasPrefix(s, "fp6"):
 		s = "mxfp6"
 	}
-	f, err := ParseFormat(s)
+	f, err := models.ParseFormat(s)
 	if err != nil {
-		q.c.fail("quantization_config: dtype: %w", err)
-		return Format{}, false
+		q.fail("quantization_config: dtype: %w", err)
+		return models.Format{}, false
 	}
 	group := 0
 	if v, k, ok := w.Find("group_size"); ok {
-		group = q.c.number(k, v)
+		group = q.number(k, v)
 	}
 	scheme, _ := w.Text("qscheme")
 	if scheme != "per_group" {
@@ -418,15 +419,22 @@ func (q *quantReader) quarkElement(w hfjson.Object) (Format, bool) {
 	}
 	scale, _ := w.Text("scale_format")
 	switch {
-	case f.Element == FP8 && group == 32:
+	case f.Element == models.FP8 && group == 32:
 		f = mustFormat("mxfp8")
-	case f.Element == FP4 && group == 16 && scale != "e8m0":
+	case f.Element == models.FP4 && group == 16 && scale != "e8m0":
 		f = mustFormat("nvfp4")
-	case f.Element == FP8, f.Element == INT8:
+	case f.Element == models.FP8, f.Element == models.INT8:
 		f.ScaleBits = 16
 	}
 	if group > 0 {
 		f.Group = group
 	}
 	return f, true
+}
+
+// mustFormat returns the format called name; it is for names written in this
+// package, which a test checks.
+func mustFormat(name string) models.Format {
+	f, _ := models.ParseFormat(name)
+	return f
 }

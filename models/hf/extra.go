@@ -1,12 +1,13 @@
-package models
+package hf
 
 import (
-	"infera/models/hfjson"
+	"infera/models"
+	"infera/models/hf/hfjson"
 )
 
 // draft reads the built-in drafter. Its layer is like the last attention and
 // the last feed-forward part of the main stack, unless the config says more.
-func (c *config) draft(a *Architecture, plan []layerPlan, layers []LayerGroup) {
+func (c *config) draft(a *models.Architecture, plan []layerPlan, layers []models.LayerGroup) {
 	n := c.dim(draftKeys...)
 	if use, ok := c.stated("use_mtp"); ok && !use {
 		n = 0
@@ -14,23 +15,23 @@ func (c *config) draft(a *Architecture, plan []layerPlan, layers []LayerGroup) {
 	if n == 0 {
 		return
 	}
-	d := LayerGroup{Count: n, Norms: 2}
+	d := models.LayerGroup{Count: n, Norms: 2}
 	for i := range layers {
-		if layers[i].Attention.Kind != AttentionRecurrent && layers[i].Attention.Kind != AttentionNone {
-			if plan[i].mixer == mixFull || d.Attention.Kind == AttentionNone {
+		if layers[i].Attention.Kind != models.AttentionRecurrent && layers[i].Attention.Kind != models.AttentionNone {
+			if plan[i].mixer == mixFull || d.Attention.Kind == models.AttentionNone {
 				d.Attention = layers[i].Attention
 			}
 		}
-		if layers[i].FFN.Kind != FFNNone {
+		if layers[i].FFN.Kind != models.FFNNone {
 			d.FFN = layers[i].FFN
 		}
 	}
-	if d.Attention.Kind == AttentionNone || d.FFN.Kind == FFNNone {
+	if d.Attention.Kind == models.AttentionNone || d.FFN.Kind == models.FFNNone {
 		c.warn(draftKeys[0], "a drafter is stated but no layer to take its shape from; ignored")
 		return
 	}
 	if ratios, ok := c.ints("compress_ratios"); ok && len(ratios) > len(layers) {
-		d.Attention.Sparse = Sparse{}
+		d.Attention.Sparse = models.Sparse{}
 		c.compressed(ratios[len(layers)], ratios, &d.Attention)
 	}
 	if c.has("hybrid_layer_pattern") { // MiMo-V2: sliding attention and a dense feed-forward part
@@ -41,12 +42,12 @@ func (c *config) draft(a *Architecture, plan []layerPlan, layers []LayerGroup) {
 		s.Indexer = true // a drafter selects by itself even where main layers share a selection
 	}
 	dedicated, _ := c.stated("mtp_use_dedicated_embeddings")
-	a.Draft = Draft{Layers: n, Layer: d, SharesEmbedding: !dedicated}
+	a.Draft = models.Draft{Layers: n, Layer: d, SharesEmbedding: !dedicated}
 }
 
 // vision estimates the parameters of a vision or audio tower from its config:
 // a transformer encoder, its patch embedding and a projector.
-func (c *config) vision(a *Architecture) {
+func (c *config) vision(a *models.Architecture) {
 	for _, key := range [...]string{"vision_config", "visual_config", "audio_config"} {
 		v, ok := c.root.Object(key)
 		if !ok || len(v) == 0 {
@@ -76,7 +77,7 @@ func visionParams(v hfjson.Object, hidden int) float64 {
 	}
 	layers := get("num_hidden_layers", "depth", "vt_num_hidden_layers", "layers", "num_layers", "encoder_layers", "conf_num_hidden_layers")
 	h := get("hidden_size", "embed_dim", "vt_hidden_size", "width", "d_model")
-	if layers == 0 || h == 0 || layers > maxLayers {
+	if layers == 0 || h == 0 || layers > models.MaxLayers {
 		return 0
 	}
 	ffn := get("intermediate_size", "vt_intermediate_size", "encoder_ffn_dim")

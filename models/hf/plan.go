@@ -1,9 +1,10 @@
-package models
+package hf
 
 import (
 	"strings"
 
-	"infera/models/hfjson"
+	"infera/models"
+	"infera/models/hf/hfjson"
 )
 
 // mixerKind is what a config says about one layer's token mixer.
@@ -30,7 +31,7 @@ const (
 // layerPlan is one layer as the layer lists of the config describe it.
 type layerPlan struct {
 	mixer     mixerKind
-	recurrent RecurrentKind
+	recurrent models.RecurrentKind
 	ffn       ffnChoice
 	// kvHeads, ffnWidth and the linear flags are set by per-layer blocks.
 	kvHeads, ffnWidth      int
@@ -54,8 +55,8 @@ func (c *config) layerLists() []string {
 // plan reads the pattern of layers from whichever of its carriers is there.
 func (c *config) plan() []layerPlan {
 	n := c.dim(layerKeys...)
-	if n > maxLayers {
-		c.fail("%s is %d, want at most %d", layerKeys[0], n, maxLayers)
+	if n > models.MaxLayers {
+		c.fail("%s is %d, want at most %d", layerKeys[0], n, models.MaxLayers)
 		return nil
 	}
 	if blocks, ok := c.text.List("block_configs"); ok {
@@ -98,13 +99,13 @@ func (c *config) plan() []layerPlan {
 func (c *config) splitLayers(plan []layerPlan) []layerPlan {
 	_, _, longcat := c.find("zero_expert_num")
 	_, _, parallel := c.find("mamba_d_ssm")
-	if !longcat && !parallel || len(plan) > maxLayers/2 {
+	if !longcat && !parallel || len(plan) > models.MaxLayers/2 {
 		return plan
 	}
 	out := make([]layerPlan, 0, 2*len(plan))
 	for _, p := range plan {
 		if parallel {
-			out = append(out, layerPlan{mixer: mixRecurrent, recurrent: Mamba2, index: p.index}, p)
+			out = append(out, layerPlan{mixer: mixRecurrent, recurrent: models.Mamba2, index: p.index}, p)
 			continue
 		}
 		first, second := p, p
@@ -210,30 +211,30 @@ func (c *config) namedMixer(s string) (layerPlan, bool) {
 	case "mamba", "mamba2", "ssm":
 		return layerPlan{mixer: mixRecurrent, recurrent: c.mambaKind()}, true
 	case "conv", "short_conv":
-		return layerPlan{mixer: mixRecurrent, recurrent: ShortConv}, true
+		return layerPlan{mixer: mixRecurrent, recurrent: models.ShortConv}, true
 	}
 	return layerPlan{}, false
 }
 
 // linearKind is what "linear attention" means in this config.
-func (c *config) linearKind() RecurrentKind {
-	if k, ok := recurrentByName(c.class.Recurrent); ok && k != RecurrentNone {
+func (c *config) linearKind() models.RecurrentKind {
+	if k, ok := models.RecurrentKindOf(c.class.Recurrent); ok && k != models.RecurrentNone {
 		return k
 	}
 	switch {
 	case c.has("linear_num_value_heads", "linear_num_key_heads"):
-		return GatedDelta
+		return models.GatedDelta
 	case c.has("linear_attn_config"):
-		return KDA
+		return models.KDA
 	}
-	return Lightning
+	return models.Lightning
 }
 
-func (c *config) mambaKind() RecurrentKind {
+func (c *config) mambaKind() models.RecurrentKind {
 	if c.has("mamba_num_heads", "mamba_n_heads") {
-		return Mamba2
+		return models.Mamba2
 	}
-	return Mamba1
+	return models.Mamba1
 }
 
 // kimiMixers reads Kimi's linear_attn_config, whose layer numbers start at 1.
@@ -248,8 +249,12 @@ func (c *config) kimiMixers(n int) []layerPlan {
 		n = len(kda) + len(full)
 	}
 	out := make([]layerPlan, n)
-	for kind, list := range map[mixerKind][]any{mixRecurrent: kda, mixFull: full} {
-		for _, v := range list {
+	for _, listed := range []struct {
+		kind   mixerKind
+		layers []any
+	}{{mixRecurrent, kda}, {mixFull, full}} {
+		kind := listed.kind
+		for _, v := range listed.layers {
 			i, err := hfjson.Int(v)
 			if err != nil || i < 1 || i > n || out[i-1].mixer != mixNone {
 				c.fail("linear_attn_config: layer %s is out of range or listed twice", hfjson.Show(v))
@@ -257,7 +262,7 @@ func (c *config) kimiMixers(n int) []layerPlan {
 			}
 			out[i-1] = layerPlan{mixer: kind}
 			if kind == mixRecurrent {
-				out[i-1].recurrent = KDA
+				out[i-1].recurrent = models.KDA
 			}
 		}
 	}
@@ -301,7 +306,7 @@ func (c *config) periodicMixers(n int) []layerPlan {
 	if l, ok := c.ints("attn_layer_indices", "full_attn_idxs"); ok { // Bamba, LFM2
 		other := mamba
 		if c.has("conv_L_cache") {
-			other = layerPlan{mixer: mixRecurrent, recurrent: ShortConv}
+			other = layerPlan{mixer: mixRecurrent, recurrent: models.ShortConv}
 		}
 		for i := range out {
 			out[i] = other
@@ -395,7 +400,7 @@ func (c *config) subLayerPlan(n int) []layerPlan {
 	if codes == nil {
 		return nil
 	}
-	if len(codes) > maxLayers {
+	if len(codes) > models.MaxLayers {
 		c.fail("a layer pattern of %d entries", len(codes))
 		return nil
 	}

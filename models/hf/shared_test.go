@@ -1,4 +1,4 @@
-package models
+package hf
 
 import (
 	"io/fs"

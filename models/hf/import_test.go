@@ -1,4 +1,4 @@
-package models
+package hf
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"infera/models"
 )
 
 // obj is a config under construction.
@@ -52,7 +54,7 @@ var smallMLA = small.with(obj{
 	"model_type": "deepseek_v3", "q_lora_rank": 48, "kv_lora_rank": 32, "qk_rope_head_dim": 4, "qk_nope_head_dim": 8, "v_head_dim": 8, "num_key_value_heads": 8,
 })
 
-func mustImport(t *testing.T, o obj) (*Architecture, []Warning) {
+func mustImport(t *testing.T, o obj) (*models.Architecture, []Warning) {
 	t.Helper()
 	a, w, err := Import(Source{Path: "config.json", Config: o.json(t)})
 	if err != nil {
@@ -63,13 +65,13 @@ func mustImport(t *testing.T, o obj) (*Architecture, []Warning) {
 }
 
 // checkRoundTrip writes a model as a preset and reads it back.
-func checkRoundTrip(t *testing.T, a *Architecture) {
+func checkRoundTrip(t *testing.T, a *models.Architecture) {
 	t.Helper()
-	data, err := MarshalPreset(a)
+	data, err := models.MarshalPreset(a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ParsePreset("preset.yaml", data)
+	b, err := models.ParsePreset("preset.yaml", data)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, data)
 	}
@@ -103,7 +105,7 @@ func TestImportDense(t *testing.T) {
 		t.Errorf("Active = %d, want %d (total without the input embedding)", c.Active, got)
 	}
 	// 4 layers x 2 (K and V) x 2 heads x 8 wide x 2 bytes.
-	if got := a.KVBytesPerToken(Format{}); got != 4*2*2*8*2 {
+	if got := a.KVBytesPerToken(models.Format{}); got != 4*2*2*8*2 {
 		t.Errorf("KVBytesPerToken() = %v, want 256", got)
 	}
 }
@@ -145,7 +147,7 @@ func TestImportHeadDim(t *testing.T) {
 func TestImportMLA(t *testing.T) {
 	a, _ := mustImport(t, smallMLA)
 	g := a.Groups[0]
-	if g.Attention.Kind != AttentionMLA {
+	if g.Attention.Kind != models.AttentionMLA {
 		t.Fatalf("kind %v, want mla", g.Attention.Kind)
 	}
 	if got := g.KVElementsPerToken(); got != 32+4 {
@@ -153,7 +155,7 @@ func TestImportMLA(t *testing.T) {
 	}
 	// q 64x48 + 48x8x12, kv 64x36 + 32x8x(8+8), o 64x64.
 	want := int64(64*48 + 48*8*12 + 64*36 + 32*8*16 + 64*64)
-	if got := a.GroupParams(g)[ClassAttention]; got != want {
+	if got := a.GroupParams(g)[models.ClassAttention]; got != want {
 		t.Errorf("attention = %d, want %d", got, want)
 	}
 }
@@ -183,10 +185,10 @@ func TestImportClassDefaults(t *testing.T) {
 	}
 }
 
-func countWindow(a *Architecture, window int) int {
+func countWindow(a *models.Architecture, window int) int {
 	n := 0
 	for _, g := range a.Groups {
-		if g.Attention.Kind == AttentionGQA && g.Attention.Window == window {
+		if g.Attention.Kind == models.AttentionGQA && g.Attention.Window == window {
 			n += g.Count
 		}
 	}
@@ -262,13 +264,13 @@ func TestImportPatterns(t *testing.T) {
 	}
 }
 
-func letter(t Attention) byte {
+func letter(t models.Attention) byte {
 	switch {
-	case t.Kind == AttentionNone:
+	case t.Kind == models.AttentionNone:
 		return '-'
-	case t.Kind == AttentionRecurrent:
+	case t.Kind == models.AttentionRecurrent:
 		return 'R'
-	case t.Kind == AttentionCross:
+	case t.Kind == models.AttentionCross:
 		return 'X'
 	case t.Sparse.Compress > 1:
 		return 'K'
@@ -355,7 +357,7 @@ func TestImportMoESpellings(t *testing.T) {
 			f := a.Groups[g].FFN
 			got.WriteByte("?dM"[f.Kind])
 			shared = max(shared, f.SharedIntermediate)
-			if f.Kind == FFNMoE && (f.Experts != 8 || f.TopK != 2 || f.ExpertIntermediate != 32) {
+			if f.Kind == models.FFNMoE && (f.Experts != 8 || f.TopK != 2 || f.ExpertIntermediate != 32) {
 				t.Errorf("%v: experts %+v", tt.in, f)
 			}
 		}
@@ -381,7 +383,7 @@ func TestImportTied(t *testing.T) {
 		if a.Tied != tt.want {
 			t.Errorf("%v: tied %v, want %v", tt.in, a.Tied, tt.want)
 		}
-		if head := a.Params().ByClass[ClassHead]; (head == 0) != tt.want {
+		if head := a.Params().ByClass[models.ClassHead]; (head == 0) != tt.want {
 			t.Errorf("tied %v with a head of %d", a.Tied, head)
 		}
 	}
@@ -423,7 +425,7 @@ func TestImportErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("Import() = %v, want %q", err, tt.want)
 			}
-			if !errors.Is(err, ErrBadConfig) {
+			if !errors.Is(err, models.ErrBadConfig) {
 				t.Error("not an ErrBadConfig")
 			}
 			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 400 {
@@ -450,21 +452,21 @@ func TestImportFS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Name != "tiny" || a.Formats[ClassAttention].Name != "fp8" || a.KV().Element != FP8 || a.Formats[ClassHead].Element != BF16 {
-			t.Errorf("%s: %s attention %v kv %v", path, a.Name, a.Formats[ClassAttention].Name, a.KV())
+		if a.Name != "tiny" || a.Formats[models.ClassAttention].Name != "fp8" || a.KV().Element != models.FP8 || a.Formats[models.ClassHead].Element != models.BF16 {
+			t.Errorf("%s: %s attention %v kv %v", path, a.Name, a.Formats[models.ClassAttention].Name, a.KV())
 		}
 		if !hasWarning(w, "safetensors index") {
 			t.Errorf("%s: no warning about the size: %v", path, w)
 		}
 	}
 	a, _, err := ImportFS(fsys, "flat/Org--Tiny-FP8.json")
-	if err != nil || a.Name != "Tiny-FP8" || a.Formats[ClassAttention].Element != FP8 {
+	if err != nil || a.Name != "Tiny-FP8" || a.Formats[models.ClassAttention].Element != models.FP8 {
 		t.Errorf("flat: %v %v", a, err)
 	}
-	if a, _, err = ImportFS(fsys, "flat/Org--Other.json"); err != nil || a.Formats[ClassAttention].Element != BF16 {
+	if a, _, err = ImportFS(fsys, "flat/Org--Other.json"); err != nil || a.Formats[models.ClassAttention].Element != models.BF16 {
 		t.Errorf("other: %v", err)
 	}
-	if _, _, err := ImportFS(fsys, "empty"); !errors.Is(err, ErrBadConfig) {
+	if _, _, err := ImportFS(fsys, "empty"); !errors.Is(err, models.ErrBadConfig) {
 		t.Errorf("empty directory: %v", err)
 	}
 	if _, _, err := ImportFS(fsys, "nowhere"); err == nil {
@@ -479,5 +481,43 @@ func TestImportIndexAgrees(t *testing.T) {
 	_, w, err := Import(Source{Path: "config.json", Config: small.json(t), Index: index})
 	if err != nil || len(w) != 0 {
 		t.Errorf("err %v, warnings %v", err, w)
+	}
+}
+
+// FuzzImport checks that no config crashes the importer and that whatever it
+// accepts has sane counts.
+func FuzzImport(f *testing.F) {
+	for _, o := range []obj{
+		small, smallMoE, smallMLA,
+		smallMoE.with(obj{"quantization_config": obj{"quant_method": "fp8", "modules_to_not_convert": []string{"lm_head", "re:.*mlp.*", "model.layers.1*"}}}),
+		small.with(obj{"layer_types": []string{"sliding_attention", "full_attention", "linear_attention", "mamba"}, "sliding_window": 8}),
+		small.with(obj{"hybrid_override_pattern": "ME*-", "mamba_num_heads": 2, "mamba_head_dim": 4, "ssm_state_size": 4, "n_groups": 1, "conv_kernel": 4}),
+		{"block_configs": []obj{{"attention": obj{"no_op": true}, "ffn": obj{"ffn_mult": 1.5}}}},
+		small.with(obj{"num_local_experts": []any{[]int{1}, obj{}}, "vision_config": obj{"depth": 2, "hidden_size": 8}}),
+	} {
+		f.Add(o.json(f), []byte(nil))
+	}
+	f.Add(small.json(f), []byte(`{"quantization":{"quant_algo":"NVFP4","exclude_modules":["lm_head"]}}`))
+	f.Add([]byte(`{"hidden_size": NaN}`), []byte("{"))
+	f.Fuzz(func(t *testing.T, config, quant []byte) {
+		if len(quant) == 0 {
+			quant = nil
+		}
+		a, _, err := Import(Source{Path: "config.json", Config: config, Quant: quant})
+		if err != nil {
+			if !errors.Is(err, models.ErrBadConfig) {
+				t.Fatalf("error of another kind: %v", err)
+			}
+			return
+		}
+		checkCounts(t, a)
+	})
+}
+
+func checkCounts(t *testing.T, a *models.Architecture) {
+	t.Helper()
+	c := a.Params()
+	if c.Total <= 0 || c.Active <= 0 || a.WeightBytes() <= 0 || a.KVBytesPerToken(models.Format{}) < 0 || a.StateBytesPerSequence() < 0 {
+		t.Fatalf("counts %+v", c)
 	}
 }

@@ -1,12 +1,13 @@
-package models
+package hf
 
 import (
-	"infera/models/hfjson"
+	"infera/models"
+	"infera/models/hf/hfjson"
 )
 
 // blockPlan reads the per-layer block_configs of Nemotron-NAS models.
 func (c *config) blockPlan(blocks []any) []layerPlan {
-	if len(blocks) == 0 || len(blocks) > maxLayers {
+	if len(blocks) == 0 || len(blocks) > models.MaxLayers {
 		c.fail("block_configs has %d entries", len(blocks))
 		return nil
 	}

@@ -1,4 +1,4 @@
-package models
+package hf
 
 import (
 	"fmt"
@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"infera/models/hfjson"
+	"infera/models"
+	"infera/models/hf/hfjson"
 )
 
 // config is a config.json being read: the language model's part, what its
@@ -41,7 +42,7 @@ func newConfig(src string, root hfjson.Object) (*config, error) {
 		c.text = t
 	}
 	if f, ok := root.Flag("is_encoder_decoder"); ok && f {
-		return nil, fmt.Errorf("%w: %s: encoder-decoder models are not modelled", ErrBadConfig, src)
+		return nil, fmt.Errorf("%w: %s: encoder-decoder models are not modelled", models.ErrBadConfig, src)
 	}
 	facts, err := loadClassFacts()
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *config) warn(key, text string) {
 
 func (c *config) fail(format string, args ...any) {
 	if c.problem == nil {
-		c.problem = fmt.Errorf("%w: %s: "+format, append([]any{ErrBadConfig, c.path}, args...)...)
+		c.problem = fmt.Errorf("%w: %s: "+format, append([]any{models.ErrBadConfig, c.path}, args...)...)
 	}
 }
 
@@ -101,7 +102,7 @@ func (c *config) err() error {
 		return c.problem
 	}
 	if len(c.missing) > 0 {
-		return fmt.Errorf("%w: %s: missing %s", ErrBadConfig, c.path, strings.Join(c.missing, ", "))
+		return fmt.Errorf("%w: %s: missing %s", models.ErrBadConfig, c.path, strings.Join(c.missing, ", "))
 	}
 	return nil
 }
@@ -147,31 +148,11 @@ func (c *config) dim(keys ...string) int {
 }
 
 func (c *config) number(key string, v any) int {
-	if list, ok := v.([]any); ok {
-		if len(list) == 0 {
-			return 0
-		}
-		first, _ := hfjson.Int(list[0])
-		for _, e := range list[1:] {
-			if n, err := hfjson.Int(e); err != nil || n != first {
-				c.warn(key, "differs by layer or modality; the first value is used")
-				break
-			}
-		}
-		v = list[0]
+	n, err := hfjson.Count(key, v, c.warn)
+	if err != nil {
+		c.fail("%w", err)
 	}
-	n, err := hfjson.Int(v)
-	switch {
-	case err != nil:
-		c.fail("%s: %w", key, err)
-	case n < 0:
-		c.fail("%s is %d", key, n)
-	case n > 1<<40:
-		c.fail("%s is %d, which no model has", key, n)
-	default:
-		return n
-	}
-	return 0
+	return n
 }
 
 // need is dim for a dimension that must be there and above 0.

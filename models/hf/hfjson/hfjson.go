@@ -173,6 +173,35 @@ func Int(v any) (int, error) {
 	return int(f), nil
 }
 
+// Count reads the value of a key as a count: a whole number of 0 to 2^40. A
+// list counts as its first element, and warn hears of it if the others differ.
+// An empty list is 0.
+func Count(key string, v any, warn func(key, text string)) (int, error) {
+	if list, ok := v.([]any); ok {
+		if len(list) == 0 {
+			return 0, nil
+		}
+		first, _ := Int(list[0])
+		for _, e := range list[1:] {
+			if n, err := Int(e); err != nil || n != first {
+				warn(key, "differs by layer or modality; the first value is used")
+				break
+			}
+		}
+		v = list[0]
+	}
+	n, err := Int(v)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s: %w", key, err)
+	case n < 0:
+		return 0, fmt.Errorf("%s is %d", key, n)
+	case n > 1<<40:
+		return 0, fmt.Errorf("%s is %d, which no model has", key, n)
+	}
+	return n, nil
+}
+
 // Float reads a value as a number.
 func Float(v any) (float64, error) {
 	n, ok := v.(json.Number)

@@ -1,20 +1,22 @@
-package models
+package hf
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"infera/models"
 )
 
 // block is DeepSeek's fp8.
 var block = obj{"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": []int{128, 128}}
 
-func formatsOf(a *Architecture) string {
+func formatsOf(a *models.Architecture) string {
 	var s []string
 	for c, f := range a.Formats {
 		if f.Element != a.Compute || f.MixedBits > 0 {
-			s = append(s, TensorClass(c).String()+"="+f.String())
+			s = append(s, models.TensorClass(c).String()+"="+f.String())
 		}
 	}
 	return strings.Join(s, " ")
@@ -102,7 +104,7 @@ func TestImportMixedClass(t *testing.T) {
 	}
 	// q 64x64 + k, v 64x16 at 16 bits = 6144; o 64x64 = 4096 at 4.5 bits.
 	want := (6144*16 + 4096*4.5) / 10240
-	if got := a.Formats[ClassAttention].BitsPerElement(); got != want {
+	if got := a.Formats[models.ClassAttention].BitsPerElement(); got != want {
 		t.Errorf("%v bits per weight, want %v", got, want)
 	}
 	if !hasWarning(w, "attention weights are stored in several formats") {

@@ -1,4 +1,4 @@
-package models
+package hf
 
 import (
 	"errors"
@@ -7,7 +7,9 @@ import (
 	"path"
 	"strings"
 
-	"infera/models/hfjson"
+	"infera/models"
+	"infera/models/hf/hfjson"
+	"infera/models/hf/quant"
 )
 
 // Source is a checkpoint's description as published on Hugging Face.
@@ -42,7 +44,7 @@ func (w Warning) String() string {
 // that holds one, together with the hf_quant_config.json and
 // model.safetensors.index.json beside it. For a file called NAME.json the
 // neighbours NAME.hf_quant_config.json and NAME.index.json count as well.
-func ImportFS(fsys fs.FS, name string) (*Architecture, []Warning, error) {
+func ImportFS(fsys fs.FS, name string) (*models.Architecture, []Warning, error) {
 	src, err := readSource(fsys, path.Clean(name))
 	if err != nil {
 		return nil, nil, err
@@ -61,7 +63,7 @@ func readSource(fsys fs.FS, name string) (Source, error) {
 	}
 	config, err := fs.ReadFile(fsys, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Source{}, fmt.Errorf("%w: %s holds no config.json", ErrBadConfig, name)
+		return Source{}, fmt.Errorf("%w: %s holds no config.json", models.ErrBadConfig, name)
 	}
 	if err != nil {
 		return Source{}, fmt.Errorf("read model config: %w", err)
@@ -101,11 +103,12 @@ func readSource(fsys fs.FS, name string) (Source, error) {
 // Import reads a Hugging Face config.json by the meaning of its keys. What the
 // config does not say and its Hugging Face class does not define is an error
 // naming the missing keys; class defaults that stand in for a dimension, and
-// anything else that is doubtful, are warnings. Errors are [ErrBadConfig].
-func Import(src Source) (*Architecture, []Warning, error) {
+// anything else that is doubtful, are warnings. Errors are
+// [models.ErrBadConfig].
+func Import(src Source) (*models.Architecture, []Warning, error) {
 	root, err := hfjson.Parse(src.Config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %s: %w", ErrBadConfig, src.Path, err)
+		return nil, nil, fmt.Errorf("%w: %s: %w", models.ErrBadConfig, src.Path, err)
 	}
 	c, err := newConfig(src.Path, root)
 	if err != nil {
@@ -127,15 +130,36 @@ func Import(src Source) (*Architecture, []Warning, error) {
 	return a, c.warnings, nil
 }
 
+// stored is where the config may say how tensors are stored.
+func (c *config) stored() quant.Config {
+	return quant.Config{Text: c.text, Root: c.root}
+}
+
+// readFormats fills the formats of the tensor classes and of the cache.
+func (c *config) readFormats(a *models.Architecture, file []byte) error {
+	from := c.stored()
+	from.Layers = c.dim(layerKeys...)
+	if file != nil {
+		var err error
+		if from.File, err = hfjson.Parse(file); err != nil {
+			return fmt.Errorf("%w: %s: hf_quant_config.json: %w", models.ErrBadConfig, c.path, err)
+		}
+	}
+	if err := quant.Read(a, from, c.warn); err != nil {
+		return fmt.Errorf("%w: %s: %w", models.ErrBadConfig, c.path, err)
+	}
+	return nil
+}
+
 // compareIndex warns when the stored size differs from the sum of the
 // safetensors files.
-func (c *config) compareIndex(a *Architecture, data []byte) error {
+func (c *config) compareIndex(a *models.Architecture, data []byte) error {
 	if data == nil {
 		return nil
 	}
 	index, err := hfjson.Parse(data)
 	if err != nil {
-		return fmt.Errorf("%w: %s: model.safetensors.index.json: %w", ErrBadConfig, c.path, err)
+		return fmt.Errorf("%w: %s: model.safetensors.index.json: %w", models.ErrBadConfig, c.path, err)
 	}
 	meta, _ := index.Object("metadata")
 	v, ok := meta["total_size"]
@@ -145,7 +169,7 @@ func (c *config) compareIndex(a *Architecture, data []byte) error {
 	}
 	stated, err := hfjson.Float(v)
 	if err != nil || stated <= 0 {
-		return fmt.Errorf("%w: %s: model.safetensors.index.json: total_size is %s", ErrBadConfig, c.path, hfjson.Show(v))
+		return fmt.Errorf("%w: %s: model.safetensors.index.json: total_size is %s", models.ErrBadConfig, c.path, hfjson.Show(v))
 	}
 	bytes := a.ClassBytes()
 	var most float64

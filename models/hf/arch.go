@@ -1,8 +1,10 @@
-package models
+package hf
 
 import (
 	"fmt"
 	"strings"
+
+	"infera/models"
 )
 
 // The keys of each dimension, the most common spelling first.
@@ -19,8 +21,8 @@ var (
 )
 
 // architecture builds everything but the formats.
-func (c *config) architecture() *Architecture {
-	a := &Architecture{
+func (c *config) architecture() *models.Architecture {
+	a := &models.Architecture{
 		Name:   c.name(),
 		Family: c.modelType(),
 		Source: c.path,
@@ -58,9 +60,9 @@ func (c *config) architecture() *Architecture {
 }
 
 // fill turns the plan into layer groups.
-func (c *config) fill(a *Architecture, plan []layerPlan) {
-	index := map[LayerGroup]int{}
-	layers := make([]LayerGroup, 0, len(plan))
+func (c *config) fill(a *models.Architecture, plan []layerPlan) {
+	index := map[models.LayerGroup]int{}
+	layers := make([]models.LayerGroup, 0, len(plan))
 	for i, p := range plan {
 		g := c.layer(i, p)
 		if c.problem != nil || len(c.missing) > 0 {
@@ -84,23 +86,23 @@ func (c *config) fill(a *Architecture, plan []layerPlan) {
 }
 
 // layer builds one layer.
-func (c *config) layer(i int, p layerPlan) LayerGroup {
-	g := LayerGroup{Norms: c.class.Norms}
+func (c *config) layer(i int, p layerPlan) models.LayerGroup {
+	g := models.LayerGroup{Norms: c.class.Norms}
 	if g.Norms == 0 {
 		g.Norms = 2
 	}
 	switch p.mixer {
 	case mixNone:
-		g.Attention = Attention{Linear: p.linearMixer}
+		g.Attention = models.Attention{Linear: p.linearMixer}
 		g.Norms = 1
 	case mixRecurrent:
-		g.Attention = Attention{Kind: AttentionRecurrent, Recurrent: c.recurrent(p.recurrent)}
+		g.Attention = models.Attention{Kind: models.AttentionRecurrent, Recurrent: c.recurrent(p.recurrent)}
 	default:
 		g.Attention = c.attention(i, p)
 	}
 	switch p.ffn {
 	case ffnAbsent:
-		g.FFN = FFN{Linear: p.linearFFN}
+		g.FFN = models.FFN{Linear: p.linearFFN}
 		g.Norms = 1
 		if p.mixer == mixNone && !p.linearMixer && !p.linearFFN {
 			g.Norms = 0
@@ -123,30 +125,30 @@ func (c *config) tied() bool {
 	return c.class.Tied
 }
 
-func (c *config) compute() DType {
+func (c *config) compute() models.DType {
 	for _, o := range [...]map[string]any{c.text, c.root} {
 		for _, key := range [...]string{"dtype", "torch_dtype", "params_dtype"} {
 			s, ok := o[key].(string)
 			if !ok {
 				continue
 			}
-			f, ok := lookupFormat(strings.TrimPrefix(strings.ToLower(s), "torch."))
-			if ok && f.Element.Bits() >= 16 {
-				return f.Element
+			d, ok := models.DTypeOf(strings.TrimPrefix(strings.ToLower(s), "torch."))
+			if ok && d.Bits() >= 16 {
+				return d
 			}
 			c.fail("%s is %q, want bfloat16, float16 or float32", key, s)
-			return BF16
+			return models.BF16
 		}
 	}
-	if c.quantMethod() == "" {
+	if c.stored().Method() == "" {
 		c.warn("dtype", "not stated; taken as bfloat16")
 	}
-	return BF16
+	return models.BF16
 }
 
 // attention builds the softmax attention of layer i.
-func (c *config) attention(i int, p layerPlan) Attention {
-	var t Attention
+func (c *config) attention(i int, p layerPlan) models.Attention {
+	var t models.Attention
 	if _, _, ok := c.find("kv_lora_rank"); ok && p.mixer == mixFull {
 		t = c.latentAttention()
 	} else {
@@ -158,7 +160,7 @@ func (c *config) attention(i int, p layerPlan) Attention {
 	case mixChunked:
 		t.Window = c.need("attention_chunk_size")
 	case mixCross:
-		t.Kind = AttentionCross
+		t.Kind = models.AttentionCross
 	}
 	if n := c.dim(contextKeys...); n > 0 && t.Window >= n {
 		t.Window = 0
@@ -177,9 +179,9 @@ func (c *config) attention(i int, p layerPlan) Attention {
 
 // latentAttention builds multi-head latent attention. The number of key/value
 // heads that such configs state equals the query heads and means nothing.
-func (c *config) latentAttention() Attention {
-	t := Attention{Kind: AttentionMLA, Heads: c.need(headKeys...)}
-	t.MLA = MLA{
+func (c *config) latentAttention() models.Attention {
+	t := models.Attention{Kind: models.AttentionMLA, Heads: c.need(headKeys...)}
+	t.MLA = models.MLA{
 		QLoRA:  c.dim("q_lora_rank"),
 		KVLoRA: c.need("kv_lora_rank"),
 		Rope:   c.need("qk_rope_head_dim"),
@@ -199,8 +201,8 @@ func (c *config) latentAttention() Attention {
 
 // headedAttention builds attention with keys and values per head. Sliding and
 // full layers may differ in heads and widths (Gemma-4, MiMo-V2, Step-3.5).
-func (c *config) headedAttention(p layerPlan) Attention {
-	t := Attention{Kind: AttentionGQA}
+func (c *config) headedAttention(p layerPlan) models.Attention {
+	t := models.Attention{Kind: models.AttentionGQA}
 	var extra []string // keys that win in this kind of layer
 	switch p.mixer {
 	case mixSliding:
@@ -288,7 +290,7 @@ func (c *config) headDim() int {
 }
 
 // shareKV marks layers that reuse the keys and values of an earlier one.
-func (c *config) shareKV(i int, t *Attention) {
+func (c *config) shareKV(i int, t *models.Attention) {
 	if n := c.dim("num_kv_shared_layers"); n > 0 {
 		t.KVShared = i >= c.dim(layerKeys...)-n
 	}
@@ -300,13 +302,13 @@ func (c *config) shareKV(i int, t *Attention) {
 }
 
 // sparse reads the selectors of sparse attention for layer i.
-func (c *config) sparse(i int, t *Attention) {
+func (c *config) sparse(i int, t *models.Attention) {
 	if ratios, ok := c.ints("compress_ratios"); ok && len(ratios) > i {
 		c.compressed(ratios[i], ratios, t)
 		return
 	}
-	if topk := c.dim("index_topk"); topk > 0 && t.Kind == AttentionMLA {
-		t.Sparse = Sparse{TopK: topk, IndexHeads: c.need("index_n_heads"), IndexDim: c.need("index_head_dim"), Indexer: c.indexerAt(i)}
+	if topk := c.dim("index_topk"); topk > 0 && t.Kind == models.AttentionMLA {
+		t.Sparse = models.Sparse{TopK: topk, IndexHeads: c.need("index_n_heads"), IndexDim: c.need("index_head_dim"), Indexer: c.indexerAt(i)}
 		return
 	}
 	s, ok := c.text.Object("sparse_attention_config")
@@ -333,7 +335,7 @@ func (c *config) sparse(i int, t *Attention) {
 		c.fail("sparse_attention_config: %d blocks of %d tokens", blocks, block)
 		return
 	}
-	t.Sparse = Sparse{
+	t.Sparse = models.Sparse{
 		TopK: blocks * block, BlockTokens: block,
 		IndexHeads: get("sparse_num_index_heads"), IndexDim: get("sparse_index_dim"), Indexer: true,
 	}
@@ -342,7 +344,7 @@ func (c *config) sparse(i int, t *Attention) {
 // compressed reads DeepSeek-V4's compress_ratios: every layer reads a window of
 // recent tokens; ratio 0 reads nothing else, the smallest ratio selects
 // compressed entries by an indexer, larger ratios read them all.
-func (c *config) compressed(ratio int, all []int, t *Attention) {
+func (c *config) compressed(ratio int, all []int, t *models.Attention) {
 	t.Window = c.need(windowKeys...)
 	t.Sinks = true
 	if ratio <= 1 {

@@ -1,89 +1,127 @@
-package models
+package quant
 
 import (
 	"fmt"
 	"sort"
 	"strings"
 
-	"infera/models/hfjson"
+	"infera/models"
+	"infera/models/hf/hfjson"
 	"infera/models/modules"
 )
 
-// quantKeys are where a config keeps its quantisation.
-var quantKeys = []string{"quantization_config", "compression_config", "quantization"}
-
-// quantReader works out the stored format of every tensor kind of every layer.
-type quantReader struct {
-	c *config
-	a *Architecture
-	// formats holds the formats in use; 0 is the compute type.
-	formats []Format
-	// rows[i] is layer i, then comes a row for the drafter and one for what is
-	// outside the layers.
-	rows    [][modules.NumParts]uint8
-	reader  modules.Reader
-	perRow  int  // rows per layer number of the checkpoint
-	mlpOnly bool // "mlp" names the dense branch beside the experts
-	unknown []string
+// Config is a checkpoint's description, as far as it may say how tensors are
+// stored.
+type Config struct {
+	// Text is the language model's part of config.json and Root the whole;
+	// they are the same in a config of a language model alone.
+	Text, Root hfjson.Object
+	// File is hf_quant_config.json (NVIDIA ModelOpt); nil if there is none.
+	File hfjson.Object
+	// Layers is how many layers the checkpoint numbers; 0 if it does not say.
+	// An architecture of twice as many has written each of them as two.
+	Layers int
 }
 
-func (c *config) quantConfig() (hfjson.Object, bool) {
-	if o, ok := c.text.Object(quantKeys...); ok {
+// blockKeys are where a config keeps its quantisation.
+var blockKeys = []string{"quantization_config", "compression_config", "quantization"}
+
+func (c Config) block() (hfjson.Object, bool) {
+	if o, ok := c.Text.Object(blockKeys...); ok {
 		return o, true
 	}
-	return c.root.Object(quantKeys...)
+	return c.Root.Object(blockKeys...)
 }
 
-func (c *config) quantMethod() string {
-	o, _ := c.quantConfig()
+// Method returns the quant_method of config.json; "" if it states none.
+func (c Config) Method() string {
+	o, _ := c.block()
 	s, _ := o.Text("quant_method")
 	return s
 }
 
-// readFormats fills the formats of the tensor classes and of the cache.
-func (c *config) readFormats(a *Architecture, file []byte) error {
-	q := &quantReader{c: c, a: a, formats: []Format{FormatOf(a.Compute)}, rows: make([][modules.NumParts]uint8, len(a.Pattern)+2), perRow: 1}
-	if n := c.dim(layerKeys...); n > 0 && len(a.Pattern) == 2*n {
+// Read sets the formats of the tensor classes of a, whose shapes and compute
+// type are known, and of its cache. It calls warn with a config key and a text
+// for what a reader should know and what does not stop the use of the model.
+func Read(a *models.Architecture, c Config, warn func(key, text string)) error {
+	q := &reader{
+		config: c, a: a, warn: warn,
+		formats: []models.Format{models.FormatOf(a.Compute)}, rows: make([][modules.NumParts]uint8, len(a.Pattern)+2), perRow: 1,
+	}
+	if c.Layers > 0 && len(a.Pattern) == 2*c.Layers {
 		q.perRow = 2
 	}
 	for _, g := range a.Groups {
-		q.mlpOnly = q.mlpOnly || g.FFN.Kind == FFNMoE && g.FFN.Intermediate > 0
+		q.mlpOnly = q.mlpOnly || g.FFN.Kind == models.FFNMoE && g.FFN.Intermediate > 0
 	}
-	qc, ok := c.quantConfig()
-	if file != nil {
-		o, err := hfjson.Parse(file)
-		if err != nil {
-			return fmt.Errorf("%w: %s: hf_quant_config.json: %w", ErrBadConfig, c.path, err)
-		}
-		sub, found := o.Object("quantization")
-		if !found {
-			sub = o
-		}
-		q.cacheFormat(sub)
-		if !ok {
-			qc, ok = sub, true
-		}
-	}
-	if ok {
-		q.cacheFormat(qc)
-		q.read(qc)
-	}
-	q.expertDType()
-	if c.problem != nil {
-		return c.problem
+	q.readAll()
+	if q.problem != nil {
+		return q.problem
 	}
 	q.resolve()
-	if len(q.unknown) > 0 {
+	if n := len(q.unknown); n > 0 {
 		sort.Strings(q.unknown)
-		n := len(q.unknown)
-		c.warn("quantization_config", fmt.Sprintf("%d module names are not understood and were skipped, such as %s",
+		q.warn("quantization_config", fmt.Sprintf("%d module names are not understood and were skipped, such as %s",
 			n, strings.Join(q.unknown[:min(n, 3)], ", ")))
 	}
 	return nil
 }
 
+// reader works out the stored format of every tensor kind of every layer.
+type reader struct {
+	config Config
+	a      *models.Architecture
+	warn   func(key, text string)
+	// problem is the first thing found that makes the config unusable.
+	problem error
+	// formats holds the formats in use; 0 is the compute type.
+	formats []models.Format
+	// rows[i] is layer i, then comes a row for the drafter and one for what is
+	// outside the layers.
+	rows    [][modules.NumParts]uint8
+	names   modules.Reader
+	perRow  int  // rows per layer number of the checkpoint
+	mlpOnly bool // "mlp" names the dense branch beside the experts
+	unknown []string
+}
+
+func (q *reader) fail(format string, args ...any) {
+	if q.problem == nil {
+		q.problem = fmt.Errorf(format, args...)
+	}
+}
+
+func (q *reader) number(key string, v any) int {
+	n, err := hfjson.Count(key, v, q.warn)
+	if err != nil {
+		q.fail("%w", err)
+	}
+	return n
+}
+
+// readAll reads the places that speak of formats, the later ones over the
+// earlier ones.
+func (q *reader) readAll() {
+	block, ok := q.config.block()
+	if file := q.config.File; file != nil {
+		sub, found := file.Object("quantization")
+		if !found {
+			sub = file
+		}
+		q.cacheFormat(sub)
+		if !ok {
+			block, ok = sub, true
+		}
+	}
+	if ok {
+		q.cacheFormat(block)
+		q.read(block)
+	}
+	q.expertDType()
+}
+
 // read dispatches on the tool that wrote the block.
-func (q *quantReader) read(qc hfjson.Object) {
+func (q *reader) read(qc hfjson.Object) {
 	method, _ := qc.Text("quant_method")
 	method = strings.ToLower(strings.ReplaceAll(method, "_", "-"))
 	_, hasAlgo := qc.Text("quant_algo")
@@ -106,12 +144,12 @@ func (q *quantReader) read(qc hfjson.Object) {
 		q.bitsAndBytes(qc)
 	case method == "":
 		if len(qc) > 0 {
-			q.c.fail("quantization_config states no quant_method")
+			q.fail("quantization_config states no quant_method")
 		}
 	default:
-		f, err := ParseFormat(method)
+		f, err := models.ParseFormat(method)
 		if err != nil {
-			q.c.fail("quantization_config: unknown quant_method %q; known: fp8, fbgemm_fp8, modelopt, compressed-tensors, quark, mxfp4, gptq, awq, auto-round, bitsandbytes", method)
+			q.fail("quantization_config: unknown quant_method %q; known: fp8, fbgemm_fp8, modelopt, compressed-tensors, quark, mxfp4, gptq, awq, auto-round, bitsandbytes", method)
 			return
 		}
 		q.set(modules.Linear, modules.Pattern{Layer: modules.AllLayers}, q.use(f))
@@ -120,14 +158,14 @@ func (q *quantReader) read(qc hfjson.Object) {
 }
 
 // use returns the index of a format, adding it if new.
-func (q *quantReader) use(f Format) uint8 {
+func (q *reader) use(f models.Format) uint8 {
 	for i, have := range q.formats {
 		if have == f {
 			return uint8(i)
 		}
 	}
 	if len(q.formats) == 255 {
-		q.c.fail("quantization_config: more than 255 formats")
+		q.fail("quantization_config: more than 255 formats")
 		return 0
 	}
 	q.formats = append(q.formats, f)
@@ -135,21 +173,21 @@ func (q *quantReader) use(f Format) uint8 {
 }
 
 // all stores parts of every layer in a named format.
-func (q *quantReader) all(parts modules.Set, name string) {
-	f, err := ParseFormat(name)
+func (q *reader) all(parts modules.Set, name string) {
+	f, err := models.ParseFormat(name)
 	if err != nil {
-		q.c.fail("quantization_config: %w", err)
+		q.fail("quantization_config: %w", err)
 		return
 	}
 	q.set(parts, modules.Pattern{Layer: modules.AllLayers}, q.use(f))
 }
 
-func (q *quantReader) draftRow() int { return len(q.rows) - 2 }
+func (q *reader) draftRow() int { return len(q.rows) - 2 }
 
-func (q *quantReader) outside() int { return len(q.rows) - 1 }
+func (q *reader) outside() int { return len(q.rows) - 1 }
 
 // set stores the format of parts in the layers a pattern speaks of.
-func (q *quantReader) set(parts modules.Set, at modules.Pattern, f uint8) {
+func (q *reader) set(parts modules.Set, at modules.Pattern, f uint8) {
 	if parts.Has(modules.Draft) {
 		q.setRow(q.draftRow(), modules.Layer, f)
 	}
@@ -177,7 +215,7 @@ func (q *quantReader) set(parts modules.Set, at modules.Pattern, f uint8) {
 	}
 }
 
-func (q *quantReader) setRow(i int, parts modules.Set, f uint8) {
+func (q *reader) setRow(i int, parts modules.Set, f uint8) {
 	row := &q.rows[i]
 	for p := range modules.NumParts {
 		if parts.Has(p) {
@@ -187,12 +225,12 @@ func (q *quantReader) setRow(i int, parts modules.Set, f uint8) {
 }
 
 // setNamed stores the format of what a module name or pattern means.
-func (q *quantReader) setNamed(name string, f uint8) {
+func (q *reader) setNamed(name string, f uint8) {
 	if expr, ok := strings.CutPrefix(name, "re:"); ok {
 		q.setRegexp(expr, f)
 		return
 	}
-	p := q.reader.Read(name)
+	p := q.names.Read(name)
 	if !p.Known {
 		if len(q.unknown) < 64 {
 			q.unknown = append(q.unknown, name)
@@ -205,10 +243,10 @@ func (q *quantReader) setNamed(name string, f uint8) {
 	q.set(p.Parts, p, f)
 }
 
-func (q *quantReader) setRegexp(expr string, f uint8) {
+func (q *reader) setRegexp(expr string, f uint8) {
 	re, err := modules.ReadRegexp(expr)
 	if err != nil {
-		q.c.warn("quantization_config", "skipped "+err.Error())
+		q.warn("quantization_config", "skipped "+err.Error())
 		return
 	}
 	if !re.PerLayer() {
@@ -223,7 +261,7 @@ func (q *quantReader) setRegexp(expr string, f uint8) {
 // ignoreKeys are the lists of modules a quantiser left alone.
 var ignoreKeys = []string{"ignore", "exclude_modules", "modules_to_not_convert", "exclude", "ignored_layers", "llm_int8_skip_modules", "modules_in_block_to_not_quantize"}
 
-func (q *quantReader) ignore(qc hfjson.Object) {
+func (q *reader) ignore(qc hfjson.Object) {
 	l, ok := qc.List(ignoreKeys...)
 	if !ok {
 		return
@@ -231,7 +269,7 @@ func (q *quantReader) ignore(qc hfjson.Object) {
 	for _, v := range l {
 		s, ok := v.(string)
 		if !ok {
-			q.c.fail("quantization_config: ignored module %s is not a string", hfjson.Show(v))
+			q.fail("quantization_config: ignored module %s is not a string", hfjson.Show(v))
 			return
 		}
 		q.setNamed(s, 0)
@@ -240,27 +278,27 @@ func (q *quantReader) ignore(qc hfjson.Object) {
 
 // expertDType reads DeepSeek-V4's second weight type. Its fp4 has one 8-bit
 // power-of-two scale per 32 elements and multiplies fp8 activations.
-func (q *quantReader) expertDType() {
-	s, ok := q.c.text.Text("expert_dtype")
+func (q *reader) expertDType() {
+	s, ok := q.config.Text.Text("expert_dtype")
 	if !ok {
 		return
 	}
-	f, err := ParseFormat(s)
+	f, err := models.ParseFormat(s)
 	if err != nil {
-		q.c.fail("expert_dtype: %w", err)
+		q.fail("expert_dtype: %w", err)
 		return
 	}
-	if f.Element == FP4 {
+	if f.Element == models.FP4 {
 		f = mustFormat("mxfp4")
-		f.Activation = FP8
-	} else if f.Element == FP8 {
+		f.Activation = models.FP8
+	} else if f.Element == models.FP8 {
 		return // as the rest of the checkpoint
 	}
 	use := q.use(f)
 	for i := range q.rows {
 		for _, p := range [...]modules.Part{modules.ExpertUp, modules.ExpertDown} {
 			// A format that a tool listed for the experts wins.
-			if e := q.formats[q.rows[i][p]].Element; e == FP8 || e == q.a.Compute {
+			if e := q.formats[q.rows[i][p]].Element; e == models.FP8 || e == q.a.Compute {
 				q.rows[i][p] = use
 			}
 		}
@@ -268,7 +306,7 @@ func (q *quantReader) expertDType() {
 }
 
 // cacheFormat reads what the checkpoint asks of the key/value cache.
-func (q *quantReader) cacheFormat(qc hfjson.Object) {
+func (q *reader) cacheFormat(qc hfjson.Object) {
 	v, key, ok := qc.Find("kv_cache_quant_algo", "kv_cache_scheme", "kv_cache_dtype")
 	if !ok {
 		return
@@ -276,9 +314,9 @@ func (q *quantReader) cacheFormat(qc hfjson.Object) {
 	switch v := v.(type) {
 	case string:
 		if s := strings.ToLower(v); s != "none" && s != "auto" && s != "" {
-			f, err := ParseFormat(s)
+			f, err := models.ParseFormat(s)
 			if err != nil {
-				q.c.fail("%s: %w", key, err)
+				q.fail("%s: %w", key, err)
 				return
 			}
 			q.a.KVFormat = f
@@ -290,43 +328,43 @@ func (q *quantReader) cacheFormat(qc hfjson.Object) {
 			q.a.KVFormat = f
 		}
 	default:
-		q.c.fail("%s is %s", key, hfjson.Show(v))
+		q.fail("%s is %s", key, hfjson.Show(v))
 	}
 }
 
 // resolve turns the table into one format per tensor class.
-func (q *quantReader) resolve() {
-	var share [NumTensorClasses][]float64
+func (q *reader) resolve() {
+	var share [models.NumTensorClasses][]float64
 	for c := range share {
 		share[c] = make([]float64, len(q.formats))
 	}
-	perGroup := make([][]part, len(q.a.Groups))
+	perGroup := make([][]models.Tensor, len(q.a.Groups))
 	for i, g := range q.a.Groups {
-		perGroup[i] = q.a.parts(g)
+		perGroup[i] = q.a.Tensors(g)
 	}
 	for i, g := range q.a.Pattern {
 		for _, p := range perGroup[g] {
-			share[p.class][q.rows[i][p.module]] += p.n
+			share[p.Class][q.rows[i][p.Part]] += p.Params
 		}
 	}
 	if q.a.Draft.Layers > 0 {
-		for _, p := range q.a.parts(q.a.Draft.Layer) {
-			share[ClassDraft][q.rows[q.draftRow()][p.module]] += p.n
+		for _, p := range q.a.Tensors(q.a.Draft.Layer) {
+			share[models.ClassDraft][q.rows[q.draftRow()][p.Part]] += p.Params
 		}
 	}
 	out := q.rows[q.outside()]
-	share[ClassEmbedding][out[modules.Embedding]] += 1
-	share[ClassHead][out[modules.Head]] += 1
-	share[ClassVision][out[modules.Vision]] += 1
+	share[models.ClassEmbedding][out[modules.Embedding]] += 1
+	share[models.ClassHead][out[modules.Head]] += 1
+	share[models.ClassVision][out[modules.Vision]] += 1
 	for c := range share {
-		q.a.Formats[c] = q.mean(TensorClass(c), share[c])
+		q.a.Formats[c] = q.mean(models.TensorClass(c), share[c])
 	}
 }
 
 // pure is the share above which a class counts as stored in one format.
 const pure = 0.995
 
-func (q *quantReader) mean(c TensorClass, share []float64) Format {
+func (q *reader) mean(c models.TensorClass, share []float64) models.Format {
 	var total, bits float64
 	best := 0
 	for i, n := range share {
@@ -342,7 +380,7 @@ func (q *quantReader) mean(c TensorClass, share []float64) Format {
 	}
 	f.MixedBits = bits / total
 	if share[best] < 0.9*total {
-		q.c.warn("quantization_config", fmt.Sprintf("%v weights are stored in several formats: %.0f %% %v, %.2f bits per weight on average",
+		q.warn("quantization_config", fmt.Sprintf("%v weights are stored in several formats: %.0f %% %v, %.2f bits per weight on average",
 			c, 100*share[best]/total, f.Name, f.MixedBits))
 	}
 	return f

@@ -1,4 +1,4 @@
-package models
+package hf
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"infera/configs"
 	"infera/internal/strict"
+	"infera/models"
 )
 
 // classFacts is what a Hugging Face modelling class defines and its config
@@ -70,11 +71,11 @@ func parseClassFacts(data []byte) (*classFile, error) {
 	}
 	for name, c := range f.Classes {
 		for key, n := range c.Defaults {
-			if n < 1 || n > maxVocab {
+			if n < 1 || n > models.MaxVocab {
 				return nil, fmt.Errorf("%s: default %s of %s is %d", defaultsPath, key, name, n)
 			}
 		}
-		if _, ok := recurrentByName(c.Recurrent); c.Recurrent != "" && !ok {
+		if _, ok := models.RecurrentKindOf(c.Recurrent); c.Recurrent != "" && !ok {
 			return nil, fmt.Errorf("%s: recurrent kind %q of %s", defaultsPath, c.Recurrent, name)
 		}
 	}
@@ -97,13 +98,4 @@ func (f *classFile) of(types ...string) (classFacts, bool) {
 		}
 	}
 	return classFacts{}, false
-}
-
-func recurrentByName(name string) (RecurrentKind, bool) {
-	for k, n := range recurrentNames {
-		if n == name {
-			return RecurrentKind(k), true
-		}
-	}
-	return 0, false
 }
