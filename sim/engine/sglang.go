@@ -1,0 +1,98 @@
+package engine
+
+import "slices"
+
+// planSGLang plans a step of prompts when one can be admitted or goes on, of
+// decodes otherwise.
+func (c *Core) planSGLang(s *Step) {
+	if c.opt.LongestPrefix {
+		c.orderByPrefix()
+	}
+	budget := c.continuePrompts(s, c.opt.MaxBatchedTokens)
+	admitted := 0
+	for c.waiting.len() > 0 && budget > 0 && len(c.running) < c.opt.MaxSequences {
+		if c.opt.NewPerStep > 0 && admitted == c.opt.NewPerStep || !c.expectRoom(c.waiting.at(0)) {
+			break
+		}
+		n := c.admit(s, budget)
+		if n == 0 {
+			break
+		}
+		budget -= n
+		admitted++
+	}
+	if len(s.parts) > 0 {
+		if c.opt.MixedPrefill {
+			c.joinDecodes(s, budget)
+		}
+		return
+	}
+	c.decodeAll(s)
+}
+
+// joinDecodes adds decodes to a step of prompts, as far as the budget goes.
+func (c *Core) joinDecodes(s *Step, budget int) {
+	for _, r := range c.running {
+		if budget <= 0 {
+			return
+		}
+		if r.flying || r.prefilling() || !c.room(r, r.computed+1) {
+			continue
+		}
+		s.add(r, 1)
+		budget--
+	}
+}
+
+// expectRoom reports whether a prompt and its answer fit beside the share of
+// the running requests' answers that is counted on.
+func (c *Core) expectRoom(r *Request) bool {
+	b := c.pool.BlockTokens()
+	left := float64(c.pool.Available() * b)
+	share := c.answerShare()
+	for _, other := range c.running {
+		left -= float64(other.remaining()) * share
+		left -= float64(max(0, other.target-other.computed-(other.room-other.computed)))
+	}
+	return left >= float64(r.target-c.found(r)+r.remaining()) || len(c.running) == 0
+}
+
+// orderByPrefix sorts the queue by how much of the prompt is in the cache. The
+// order of arrival stays among equals, and altogether when many wait: matching
+// them all would cost more than it gains.
+func (c *Core) orderByPrefix() {
+	all := c.waiting.all()
+	if len(all) < 2 || c.opt.PrefixOrderLimit > 0 && len(all) > c.opt.PrefixOrderLimit {
+		return
+	}
+	slices.SortStableFunc(all, func(x, y *Request) int { return c.found(y) - c.found(x) })
+}
+
+// answerShare is the share of answers that is counted on: it falls with every
+// decode step since it was set.
+func (c *Core) answerShare() float64 {
+	a := &c.opt.AnswerShare
+	if a.Steps == 0 {
+		return c.share
+	}
+	return max(min(a.Least, c.share), c.share-float64(c.shareSteps)*(a.Initial-a.Least)/float64(a.Steps))
+}
+
+// retractSteps is how many decode steps the engine wants to get through after
+// it retracted requests (SGLang's retract_decode_steps).
+const retractSteps = 20
+
+// raiseShare counts on what the running requests have come to, after one was
+// thrown back: the guess was too low.
+func (c *Core) raiseShare() {
+	if c.opt.Policy != SGLang {
+		return
+	}
+	var generated, whole float64
+	for _, r := range c.running {
+		generated += float64(r.Generated)
+		whole += float64(r.Output)
+	}
+	c.share = min(1, max(c.answerShare(), (generated+float64(retractSteps*len(c.running)))/(whole+1)))
+	c.shareSteps = 0
+}

@@ -1,0 +1,125 @@
+package kvcache
+
+// Sequence is what one request holds of a pool. The zero value holds nothing.
+type Sequence struct {
+	// chain are the hashes of its full blocks as far as they are known.
+	chain []Hash
+	// shared are the entries of the leading blocks that are findable.
+	shared []int32
+	// own is the blocks held besides: not full, of unknown content, or of
+	// layers that are not addressed by content.
+	own int
+}
+
+// Held returns the blocks that the sequence holds.
+func (s *Sequence) Held() int { return len(s.shared) + s.own }
+
+// Start gives the sequence its chain and the leading blocks of it that are
+// found, at most limit of them, and returns how many those are. The sequence
+// must hold nothing. It keeps chain, which may grow later by [Pool.Extend].
+func (p *Pool) Start(s *Sequence, chain []Hash, limit int) int {
+	s.chain, s.shared = chain, s.shared[:0]
+	if !p.opt.Prefix || len(p.find) == 0 {
+		return 0
+	}
+	for _, h := range chain[:min(limit, len(chain))] {
+		i, ok := p.find[h]
+		if !ok {
+			break
+		}
+		p.hold(i)
+		s.shared = append(s.shared, i)
+	}
+	p.peak = max(p.peak, p.Used())
+	return len(s.shared)
+}
+
+func (p *Pool) hold(i int32) {
+	if p.entries[i].refs == 0 {
+		p.remove(i)
+	}
+	p.entries[i].refs++
+}
+
+// Lacking returns how many blocks beyond the available ones a new sequence of
+// a chain would need to hold so many tokens; 0 or less means that it fits. At
+// most limit leading blocks are taken from what is found.
+func (p *Pool) Lacking(chain []Hash, limit, tokens int) int {
+	available := p.Available()
+	found := 0
+	if p.opt.Prefix && len(p.find) > 0 {
+		for _, h := range chain[:min(limit, len(chain))] {
+			i, ok := p.find[h]
+			if !ok {
+				break
+			}
+			found++
+			if p.entries[i].refs == 0 {
+				available-- // taken out of the queue, not free for others
+			}
+		}
+	}
+	return p.need(tokens) - found - available
+}
+
+// Grow makes the sequence hold room for so many tokens in all. It returns
+// false, and changes nothing, when the pool has not enough.
+func (p *Pool) Grow(s *Sequence, tokens int) bool {
+	more := p.need(tokens) - s.Held()
+	if more <= 0 {
+		return true
+	}
+	if more > p.Available() {
+		return false
+	}
+	p.take(more)
+	s.own += more
+	return true
+}
+
+// Extend appends hashes of further full blocks to the chain of the sequence.
+func (s *Sequence) Extend(chain ...Hash) { s.chain = append(s.chain, chain...) }
+
+// Chain returns the hashes the sequence was started and extended with.
+func (s *Sequence) Chain() []Hash { return s.chain }
+
+// Commit makes the full blocks among the first so many tokens findable.
+func (p *Pool) Commit(s *Sequence, tokens int) {
+	if !p.opt.Prefix {
+		return
+	}
+	full := min(tokens/p.opt.BlockTokens, len(s.chain))
+	for len(s.shared) < full {
+		h := s.chain[len(s.shared)]
+		i, ok := p.find[h]
+		switch {
+		case !ok:
+			i = p.newEntry(entry{hash: h, refs: 1, blocks: 1})
+			p.find[h] = i
+			s.own--
+			if p.Stored != nil {
+				p.Stored(h)
+			}
+		default:
+			// Another sequence computed the same at the same time: one copy is
+			// enough.
+			p.hold(i)
+			s.own--
+			p.give(1)
+		}
+		s.shared = append(s.shared, i)
+	}
+}
+
+// Release lets go of all blocks, the last first. Findable ones stay so.
+func (p *Pool) Release(s *Sequence) {
+	p.give(s.own)
+	for k := len(s.shared) - 1; k >= 0; k-- {
+		i := s.shared[k]
+		e := &p.entries[i]
+		if e.refs--; e.refs == 0 {
+			p.push(i)
+		}
+	}
+	s.own, s.shared, s.chain = 0, s.shared[:0], nil
+}
