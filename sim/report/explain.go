@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"math"
 	"sort"
 	"strings"
 
@@ -66,7 +65,7 @@ func waterfall(p *page.Page, title string, ops []Op) {
 			page.PadRight(page.Cut(page.Clean(o.Name), name), name), waterfallTime, fixed(o.TimeMs, 3),
 			waterfallShare, share(o.TimeMs, total),
 			p.Paint(boundStyle(o.Bound), page.PadRight(page.Cut(page.Clean(page.OrDash(o.Bound)), waterfallBound), waterfallBound)),
-			p.Paint(boundStyle(o.Bound), bar(p, at, t, total, columns))))
+			p.Paint(boundStyle(o.Bound), p.Bar(float64(at), float64(t), float64(total), columns))))
 		at += t
 	}
 	p.Blank()
@@ -97,28 +96,6 @@ func boundStyle(bound string) page.Style {
 		return page.Red
 	}
 	return page.None
-}
-
-// bar draws the part [at, at+t] of total on width columns: it starts in the
-// column of at and ends at at+t, in eighths of a column. Anything that takes
-// time is visible.
-func bar(p *page.Page, at, t, total Number, width int) string {
-	if total <= 0 || t <= 0 {
-		return ""
-	}
-	w := float64(width)
-	start := min(int(float64(at/total)*w), width-1)
-	length := math.Min(float64((at+t)/total)*w, w) - float64(start)
-	eighths := max(1, int(math.Round(length*8)))
-	lead := strings.Repeat(" ", start)
-	if p.ASCII() {
-		return lead + strings.Repeat("#", max(1, (eighths+4)/8))
-	}
-	out := lead + strings.Repeat("█", eighths/8)
-	if r := eighths % 8; r > 0 {
-		out += string([]rune("▏▎▍▌▋▊▉")[r-1])
-	}
-	return out
 }
 
 // byBound sums the time per active bound, largest first, in words.

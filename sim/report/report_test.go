@@ -5,10 +5,11 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
+	"infera/internal/golden"
 	"infera/sim/report/page"
 )
 
@@ -17,22 +18,22 @@ func TestProjectionGolden(t *testing.T) {
 	for name, p := range cases {
 		for _, width := range []int{60, 80, 120} {
 			o := page.Options{Width: width}
-			golden(t, fmt.Sprintf("%s_%d", name, width), render(t, func(b *bytes.Buffer) error { return p.WriteTable(b, o) }))
+			golden.Check(t, fmt.Sprintf("%s_%d", name, width), golden.Render(t, func(w io.Writer) error { return p.WriteTable(w, o) }))
 		}
-		golden(t, name+"_json", render(t, func(b *bytes.Buffer) error { return WriteJSON(b, p) }))
-		golden(t, name+"_csv", render(t, func(b *bytes.Buffer) error { return WriteCSV(b, p) }))
+		golden.Check(t, name+"_json", golden.Render(t, func(w io.Writer) error { return WriteJSON(w, p) }))
+		golden.Check(t, name+"_csv", golden.Render(t, func(w io.Writer) error { return WriteCSV(w, p) }))
 	}
 }
 
 func TestExplainGolden(t *testing.T) {
 	p := sample()
 	for _, width := range []int{60, 80, 120} {
-		golden(t, fmt.Sprintf("explain_%d", width), render(t, func(b *bytes.Buffer) error {
-			return p.WriteExplain(b, page.Options{Width: width})
+		golden.Check(t, fmt.Sprintf("explain_%d", width), golden.Render(t, func(w io.Writer) error {
+			return p.WriteExplain(w, page.Options{Width: width})
 		}))
 	}
-	golden(t, "explain_ascii", render(t, func(b *bytes.Buffer) error { return p.WriteExplain(b, page.Options{ASCII: true}) }))
-	golden(t, "explain_color", render(t, func(b *bytes.Buffer) error { return p.WriteExplain(b, page.Options{Color: true}) }))
+	golden.Check(t, "explain_ascii", golden.Render(t, func(w io.Writer) error { return p.WriteExplain(w, page.Options{ASCII: true}) }))
+	golden.Check(t, "explain_color", golden.Render(t, func(w io.Writer) error { return p.WriteExplain(w, page.Options{Color: true}) }))
 }
 
 func sampleFit() Fit {
@@ -61,10 +62,10 @@ func TestOthersGolden(t *testing.T) {
 	docs := map[string]Document{"fit": sampleFit(), "validation": sampleValidation()}
 	for name, d := range docs {
 		for _, width := range []int{60, 80, 120} {
-			golden(t, fmt.Sprintf("%s_%d", name, width), render(t, func(b *bytes.Buffer) error { return d.WriteTable(b, page.Options{Width: width}) }))
+			golden.Check(t, fmt.Sprintf("%s_%d", name, width), golden.Render(t, func(w io.Writer) error { return d.WriteTable(w, page.Options{Width: width}) }))
 		}
-		golden(t, name+"_json", render(t, func(b *bytes.Buffer) error { return WriteJSON(b, d) }))
-		golden(t, name+"_csv", render(t, func(b *bytes.Buffer) error { return WriteCSV(b, d) }))
+		golden.Check(t, name+"_json", golden.Render(t, func(w io.Writer) error { return WriteJSON(w, d) }))
+		golden.Check(t, name+"_csv", golden.Render(t, func(w io.Writer) error { return WriteCSV(w, d) }))
 	}
 }
 
@@ -74,86 +75,17 @@ func TestTablesStayInWidth(t *testing.T) {
 	for width := 50; width <= 140; width += 9 {
 		for _, ascii := range []bool{false, true} {
 			o := page.Options{Width: width, ASCII: ascii}
-			for name, write := range map[string]func(*bytes.Buffer) error{
-				"projection":    func(b *bytes.Buffer) error { return sample().WriteTable(b, o) },
-				"infeasible":    func(b *bytes.Buffer) error { return infeasible().WriteTable(b, o) },
-				"disaggregated": func(b *bytes.Buffer) error { return disaggregated().WriteTable(b, o) },
-				"explain":       func(b *bytes.Buffer) error { return sample().WriteExplain(b, o) },
-				"fit":           func(b *bytes.Buffer) error { return sampleFit().WriteTable(b, o) },
+			for name, write := range map[string]func(io.Writer) error{
+				"projection":    func(w io.Writer) error { return sample().WriteTable(w, o) },
+				"infeasible":    func(w io.Writer) error { return infeasible().WriteTable(w, o) },
+				"disaggregated": func(w io.Writer) error { return disaggregated().WriteTable(w, o) },
+				"explain":       func(w io.Writer) error { return sample().WriteExplain(w, o) },
+				"fit":           func(w io.Writer) error { return sampleFit().WriteTable(w, o) },
 			} {
-				checkText(t, fmt.Sprintf("%s at %d", name, width), render(t, write), width, ascii)
+				golden.CheckText(t, fmt.Sprintf("%s at %d", name, width), golden.Render(t, write), width, ascii)
 			}
 		}
 	}
-}
-
-func checkText(t *testing.T, name string, text []byte, width int, ascii bool) {
-	t.Helper()
-	for _, l := range strings.Split(string(text), "\n") {
-		if n := utf8.RuneCountInString(l); n > width {
-			t.Errorf("%s: %d columns: %q", name, n, l)
-		}
-		if l != strings.TrimRight(l, " ") {
-			t.Errorf("%s: trailing blanks: %q", name, l)
-		}
-		if strings.Contains(l, "NaN") || strings.Contains(l, "Inf") {
-			t.Errorf("%s: not a number: %q", name, l)
-		}
-		if ascii && len(l) != utf8.RuneCountInString(l) {
-			t.Errorf("%s: not ASCII: %q", name, l)
-		}
-	}
-}
-
-// keys lists the keys of a JSON object in order, nested ones with a path; of an
-// array it reads the first element.
-func keys(t *testing.T, data []byte) []string {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(data))
-	var out []string
-	var value func(path string)
-	value = func(path string) {
-		tok, err := d.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch tok {
-		case json.Delim('{'):
-			for d.More() {
-				k, err := d.Token()
-				if err != nil {
-					t.Fatal(err)
-				}
-				sub := strings.TrimPrefix(path+"."+k.(string), ".")
-				out = append(out, sub)
-				value(sub)
-			}
-			_, _ = d.Token()
-		case json.Delim('['):
-			for i := 0; d.More(); i++ {
-				before := len(out)
-				value(path + "[]")
-				if i > 0 {
-					out = out[:before]
-				}
-			}
-			_, _ = d.Token()
-		}
-	}
-	value("")
-	return out
-}
-
-// children returns the direct keys under prefix ("" = the object itself).
-func children(all []string, prefix string) []string {
-	var out []string
-	for _, k := range all {
-		rest, ok := strings.CutPrefix(k, prefix)
-		if ok && rest != "" && !strings.ContainsAny(rest, ".[") {
-			out = append(out, rest)
-		}
-	}
-	return out
 }
 
 // TestContractKeys holds the keys of the published contracts, typed here by
@@ -199,9 +131,9 @@ func TestContractKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := keys(t, data)
+		all := golden.Keys(t, data)
 		for _, w := range c.want {
-			got := strings.Join(children(all, w.prefix), " ")
+			got := strings.Join(golden.Children(all, w.prefix), " ")
 			if got != w.keys && !strings.HasPrefix(got, w.keys+" ") {
 				t.Errorf("%s: keys of %q:\n got %s\nwant %s ...", c.name, w.prefix, got, w.keys)
 			}
@@ -250,12 +182,12 @@ func TestWriteJSONLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := render(t, func(b *bytes.Buffer) error { return WriteJSONLine(b, d) })
+		got := golden.Render(t, func(w io.Writer) error { return WriteJSONLine(w, d) })
 		if string(got) != string(want)+"\n" {
 			t.Errorf("%T:\n%s\n%s", d, got, want)
 		}
 		if p, ok := d.(Projection); ok {
-			if byPointer := render(t, func(b *bytes.Buffer) error { return WriteJSONLine(b, &p) }); !bytes.Equal(byPointer, got) {
+			if byPointer := golden.Render(t, func(w io.Writer) error { return WriteJSONLine(w, &p) }); !bytes.Equal(byPointer, got) {
 				t.Errorf("by pointer:\n%s\n%s", byPointer, got)
 			}
 		}
@@ -300,7 +232,7 @@ func TestCSVShape(t *testing.T) {
 	}
 	docs := []Document{sample(), infeasible(), sampleFit(), sampleValidation(), Validation{}, Fit{}}
 	for _, d := range docs {
-		b := render(t, func(b *bytes.Buffer) error { return WriteCSV(b, d) })
+		b := golden.Render(t, func(w io.Writer) error { return WriteCSV(w, d) })
 		if _, err := csv.NewReader(bytes.NewReader(b)).ReadAll(); err != nil {
 			t.Errorf("%T: %v", d, err)
 		}
@@ -322,14 +254,14 @@ func TestHostileValues(t *testing.T) {
 	p.Performance.Breakdown.Decode[0].TimeMs = None()
 	p.Performance.Breakdown.Decode[1].Name = strings.Repeat("long name ", 20)
 	for _, width := range []int{0, 1, 60} {
-		b := render(t, func(b *bytes.Buffer) error { return p.WriteTable(b, page.Options{Width: width}) })
-		b = append(b, render(t, func(b *bytes.Buffer) error { return p.WriteExplain(b, page.Options{Width: width}) })...)
+		b := golden.Render(t, func(w io.Writer) error { return p.WriteTable(w, page.Options{Width: width}) })
+		b = append(b, golden.Render(t, func(w io.Writer) error { return p.WriteExplain(w, page.Options{Width: width}) })...)
 		if bytes.ContainsAny(b, "\x1b\r") || bytes.Contains(b, []byte("NaN")) {
 			t.Errorf("width %d: unsafe text:\n%s", width, b)
 		}
 	}
 	for _, d := range []Document{Projection{}, Projection{Feasible: true, Performance: &Performance{}}, Fit{}, Validation{}} {
-		render(t, func(b *bytes.Buffer) error { return d.WriteTable(b, page.Options{}) })
+		golden.Render(t, func(w io.Writer) error { return d.WriteTable(w, page.Options{}) })
 	}
 }
 

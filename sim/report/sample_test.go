@@ -1,45 +1,6 @@
 package report
 
-import (
-	"bytes"
-	"flag"
-	"math"
-	"os"
-	"path/filepath"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-)
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares got with testdata/name.golden, or rewrites it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s differs (-want +got), run with -update when it is meant:\n%s", path, d)
-	}
-}
-
-func render(t *testing.T, f func(*bytes.Buffer) error) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := f(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
+import "math"
 
 func band(v, low, high float64) Band { return Band{Number(v), Number(low), Number(high)} }
 

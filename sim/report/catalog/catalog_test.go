@@ -4,42 +4,17 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
+	"io"
 	"testing"
-	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
+	"infera/internal/golden"
 	"infera/internal/units"
 	"infera/models"
 	"infera/sim/hardware"
 	"infera/sim/report"
 	"infera/sim/report/page"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s differs (-want +got), run with -update when it is meant:\n%s", path, d)
-	}
-}
 
 func sampleModel() ModelReport {
 	return ModelReport{
@@ -100,43 +75,30 @@ func documents() map[string]report.Document {
 	return map[string]report.Document{"model": sampleModel(), "models": sampleModels(), "hardware": sampleHardware(), "gpu": one}
 }
 
-func render(t *testing.T, write func(*bytes.Buffer) error) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 func table(t *testing.T, d report.Document, width int) []byte {
 	t.Helper()
-	return render(t, func(b *bytes.Buffer) error { return d.WriteTable(b, page.Options{Width: width, ASCII: true}) })
+	return golden.Render(t, func(w io.Writer) error { return d.WriteTable(w, page.Options{Width: width, ASCII: true}) })
 }
 
 func records(t *testing.T, d report.Document) []byte {
 	t.Helper()
-	return render(t, func(b *bytes.Buffer) error { return report.WriteCSV(b, d) })
+	return golden.Render(t, func(w io.Writer) error { return report.WriteCSV(w, d) })
 }
 
 func TestGolden(t *testing.T) {
 	for name, d := range documents() {
 		for _, width := range []int{60, 80, 120} {
-			golden(t, fmt.Sprintf("%s_%d", name, width), table(t, d, width))
+			golden.Check(t, fmt.Sprintf("%s_%d", name, width), table(t, d, width))
 		}
-		golden(t, name+"_json", render(t, func(b *bytes.Buffer) error { return report.WriteJSON(b, d) }))
-		golden(t, name+"_csv", records(t, d))
+		golden.Check(t, name+"_json", golden.Render(t, func(w io.Writer) error { return report.WriteJSON(w, d) }))
+		golden.Check(t, name+"_csv", records(t, d))
 	}
 }
 
 func TestTablesStayInWidth(t *testing.T) {
 	for name, d := range documents() {
 		for width := 50; width <= 140; width += 9 {
-			for _, l := range strings.Split(string(table(t, d, width)), "\n") {
-				if n := utf8.RuneCountInString(l); n > width {
-					t.Errorf("%s at %d: %d columns: %q", name, width, n, l)
-				}
-			}
+			golden.CheckText(t, fmt.Sprintf("%s at %d", name, width), table(t, d, width), width, true)
 		}
 	}
 }
