@@ -78,10 +78,6 @@ func (c *Core) answerShare() float64 {
 	return max(min(a.Least, c.share), c.share-float64(c.shareSteps)*(a.Initial-a.Least)/float64(a.Steps))
 }
 
-// retractSteps is how many decode steps the engine wants to get through after
-// it retracted requests (SGLang's retract_decode_steps).
-const retractSteps = 20
-
 // raiseShare counts on what the running requests have come to, after one was
 // thrown back: the guess was too low.
 func (c *Core) raiseShare() {
@@ -93,6 +89,6 @@ func (c *Core) raiseShare() {
 		generated += float64(r.Generated)
 		whole += float64(r.Output)
 	}
-	c.share = min(1, max(c.answerShare(), (generated+float64(retractSteps*len(c.running)))/(whole+1)))
+	c.share = min(1, max(c.answerShare(), (generated+float64(c.opt.AnswerShare.RetractSteps*len(c.running)))/(whole+1)))
 	c.shareSteps = 0
 }

@@ -44,6 +44,16 @@ type rule struct {
 	from, below  units.Bytes
 }
 
+// scheduler is the YAML form of a Scheduler.
+type scheduler struct {
+	Policy           string  `yaml:"policy"`
+	AnswerShare      float64 `yaml:"answer_share"`
+	LeastAnswerShare float64 `yaml:"least_answer_share"`
+	AnswerShareSteps int     `yaml:"answer_share_steps"`
+	RetractSteps     int     `yaml:"retract_steps"`
+	PrefixOrderLimit int     `yaml:"prefix_order_limit"`
+}
+
 // settings are the keys a rule may set; absent keys keep what earlier rules
 // gave.
 type settings struct {
@@ -56,6 +66,7 @@ type settings struct {
 	ChunkedPrefill     *bool     `yaml:"chunked_prefill"`
 	// ExclusivePrefill runs prompts in steps of their own.
 	ExclusivePrefill   *bool      `yaml:"exclusive_prefill"`
+	Scheduler          *scheduler `yaml:"scheduler"`
 	PrefixCaching      *bool      `yaml:"prefix_caching"`
 	BlockTokens        *int       `yaml:"block_tokens"`
 	BlockTokensMLA     *int       `yaml:"block_tokens_mla"`

@@ -45,6 +45,13 @@ func (s *settings) apply(d *Defaults) error {
 	set(&d.StateShare, s.StateShare)
 	set(&d.Graphs.Mode, s.GraphMode)
 	set(&d.Graphs.Charged, s.GraphCharged)
+	if s.Scheduler != nil {
+		d.Scheduler = Scheduler(*s.Scheduler)
+		if c := d.Scheduler; !(c.AnswerShare >= 0 && c.AnswerShare <= 1 && c.LeastAnswerShare >= 0 && c.LeastAnswerShare <= c.AnswerShare) ||
+			c.AnswerShareSteps < 0 || c.RetractSteps < 0 || c.PrefixOrderLimit < 0 {
+			return fmt.Errorf("scheduler: %+v", c)
+		}
+	}
 	if s.GraphSizes != nil {
 		sizes, err := parseSizes(s.GraphSizes)
 		if err != nil {

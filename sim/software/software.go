@@ -126,6 +126,7 @@ type Defaults struct {
 	// ExclusivePrefill is set when prompts run in steps of their own while
 	// decoding sequences wait.
 	ExclusivePrefill bool
+	Scheduler        Scheduler
 	PrefixCaching    bool
 
 	// BlockTokens is the cache block of ordinary attention, BlockTokensMLA of
@@ -166,6 +167,21 @@ type Defaults struct {
 
 // Source returns where a setting (by its key in the file) comes from, or "".
 func (d *Defaults) Source(key string) string { return d.sources[key] }
+
+// Scheduler is how an engine decides what a step computes.
+type Scheduler struct {
+	// Policy names the scheduler: vllm, sglang, atom; "" = vllm.
+	Policy string
+	// AnswerShare is the share of the answers still to come that is counted on
+	// when a request is admitted; it falls to LeastAnswerShare within
+	// AnswerShareSteps decode steps. RetractSteps is how many steps the engine
+	// wants to get through after it took requests back.
+	AnswerShare, LeastAnswerShare  float64
+	AnswerShareSteps, RetractSteps int
+	// PrefixOrderLimit is how many waiting requests are still ordered by the
+	// length of the prompt found in the cache, where that is asked for.
+	PrefixOrderLimit int
+}
 
 // StaticReserve is the memory a PoolStatic engine leaves out of weights and
 // pool: Constant + max(chunk, MinChunk) x PerChunkToken + largest graph batch x
