@@ -37,8 +37,37 @@ func (m *measure) result() *Result {
 		r.Classes = append(r.Classes, Class{Name: c.Name, Objective: c.Objective, Stats: s})
 	}
 	m.tiers(r)
+	m.histograms(r, scored)
 	m.warn(r)
 	return r
+}
+
+// bars is the number of bars of a histogram.
+const bars = 60
+
+// histograms adds the distributions of the scored requests for charts.
+func (m *measure) histograms(r *Result, scored []metrics.Record) {
+	for _, q := range []struct {
+		metric string
+		of     func(*metrics.Record) float64
+	}{
+		{"ttft", m.f.cfg.Scoring.TTFT}, {"tpot", m.f.cfg.Scoring.TPOT}, {"e2e", m.f.cfg.Scoring.E2E}, {"queue", metrics.Queue},
+	} {
+		values := make([]float64, len(scored))
+		for i := range scored {
+			values[i] = q.of(&scored[i])
+		}
+		r.Histograms = append(r.Histograms, Histogram{Metric: q.metric, Bins: metrics.Histogram(values, bars, false)})
+	}
+	var gaps metrics.Sketch
+	for _, g := range m.gaps {
+		gaps.Merge(g)
+	}
+	bins := gaps.Histogram(bars, false)
+	for i := range bins {
+		bins[i].Low, bins[i].High = bins[i].Low/1e9, bins[i].High/1e9
+	}
+	r.Histograms = append(r.Histograms, Histogram{Metric: "itl", Bins: bins})
 }
 
 // open reports whether arrivals do not depend on answers.

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"math"
-	"slices"
 
 	"infera/internal/units"
 )
@@ -95,11 +94,11 @@ func (s *Scoring) LatenciesOf(records []Record, objective func(class int16) Obje
 		return Summarize(buffer)
 	}
 	l := Latency{
-		TTFT:              collect(s.ttft),
-		TTFTFromAdmission: collect(func(r *Record) float64 { return s.ttft(r) - queue(r) }),
-		Queue:             collect(queue),
-		TPOT:              collect(s.tpot),
-		E2E:               collect(s.e2e),
+		TTFT:              collect(s.TTFT),
+		TTFTFromAdmission: collect(func(r *Record) float64 { return s.TTFT(r) - Queue(r) }),
+		Queue:             collect(Queue),
+		TPOT:              collect(s.TPOT),
+		E2E:               collect(s.E2E),
 		Within:            math.NaN(),
 	}
 	met, asked := 0, 0
@@ -139,33 +138,27 @@ func (s *Scoring) Attainment(records []Record, objectives []Objective) []float64
 
 func (s *Scoring) meets(r *Record, o Objective) bool {
 	over := func(v, limit float64) bool { return limit > 0 && v > limit }
-	return !over(s.ttft(r), o.TTFT) && !over(s.tpot(r), o.TPOT) && !over(s.e2e(r), o.E2E)
+	return !over(s.TTFT(r), o.TTFT) && !over(s.TPOT(r), o.TPOT) && !over(s.E2E(r), o.E2E)
 }
 
-func queue(r *Record) float64 { return float64((r.Admitted - r.Arrival).Seconds()) }
+// Queue returns how long a request waited to be admitted, in seconds.
+func Queue(r *Record) float64 { return float64((r.Admitted - r.Arrival).Seconds()) }
 
-func (s *Scoring) ttft(r *Record) float64 {
+// TTFT returns the time to first token of a request in seconds.
+func (s *Scoring) TTFT(r *Record) float64 {
 	return float64((r.First - r.Arrival).Seconds()) + float64(s.Tokenize)*float64(r.Input)
 }
 
-// tpot is the mean time between tokens, NaN for answers of one token.
-func (s *Scoring) tpot(r *Record) float64 {
+// TPOT returns the mean time between tokens of a request in seconds, NaN for an
+// answer of one token.
+func (s *Scoring) TPOT(r *Record) float64 {
 	if r.Output < 2 {
 		return math.NaN()
 	}
 	return float64((r.Last-r.First).Seconds())/float64(r.Output-1) + float64(s.Detokenize)
 }
 
-func (s *Scoring) e2e(r *Record) float64 {
+// E2E returns the time from arrival to the last token in seconds.
+func (s *Scoring) E2E(r *Record) float64 {
 	return float64((r.Last - r.Arrival).Seconds()) + float64(s.Tokenize)*float64(r.Input) + float64(s.Detokenize)*float64(r.Output)
-}
-
-// TTFTs returns the times to first token in seconds, sorted: for charts.
-func (s *Scoring) TTFTs(records []Record) []float64 {
-	v := make([]float64, len(records))
-	for i := range records {
-		v[i] = s.ttft(&records[i])
-	}
-	slices.Sort(v)
-	return v
 }
