@@ -5,6 +5,7 @@ import (
 
 	"infera/internal/cli"
 	"infera/internal/units"
+	"infera/sim/workload"
 )
 
 // profilingMode says what the numbers of a projection may stand on.
@@ -131,7 +132,7 @@ func (f *requestFlags) bindWorkload(fs *pflag.FlagSet) {
 	fs.Var(cli.Float(&f.prefixHit, 0, 1), "prefix-cache-hit-rate", "share of prompt tokens found in the cache")
 	fs.Var(cli.Choice(&f.servingModel, "continuous", "static"), "serving-model", "continuous batching, or static batches")
 	fs.Var(cli.Float(&f.requestRate, 0, 10_000_000), "request-rate", "offered requests per second over all replicas (0 = closed loop)")
-	fs.Var(cli.Choice(&f.arrivalModel, "", "closed", "none", "poisson", "deterministic"), "arrival-model", "how requests arrive (default: poisson with --request-rate, else closed)")
+	fs.Var(cli.Choice(&f.arrivalModel, append([]string{"", "closed", "none"}, workload.Processes()...)...), "arrival-model", "how requests arrive (default: poisson with --request-rate, else closed)")
 	fs.Var(cli.Float(&f.specTokens, 0, 64), "speculative-num-tokens", "draft tokens per step (0 = no speculation)")
 	fs.Var(cli.Float(&f.acceptance, 0, 1), "speculative-acceptance-rate", "chance that one draft token is accepted")
 	fs.Var(cli.Float(&f.specLength, 0, 65), "speculative-accepted-length", "measured tokens per step instead of an acceptance rate (0 = not measured)")

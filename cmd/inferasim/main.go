@@ -12,18 +12,24 @@ import (
 
 	"infera/configs"
 	"infera/internal/cli"
+	"infera/internal/routing"
 	"infera/models"
 	"infera/serving/launch"
 	"infera/sim/accuracy"
+	"infera/sim/cluster"
+	"infera/sim/engine"
 	"infera/sim/hardware"
 	"infera/sim/hardware/probe"
 	"infera/sim/kernel"
+	"infera/sim/kvcache"
 	"infera/sim/memory"
 	"infera/sim/memory/enginelog"
 	"infera/sim/moe"
 	"infera/sim/planner"
 	"infera/sim/software"
 	"infera/sim/steady"
+	"infera/sim/workload"
+	"infera/sim/workload/trace"
 )
 
 func main() { os.Exit(newApp(cli.OS()).execute(context.Background())) }
@@ -55,7 +61,7 @@ func (a *app) execute(ctx context.Context) int {
 			"      --input-len 1024 --output-len 1024 --max-concurrency 32 --profiling-mode simulate",
 	}
 	root.AddCommand(
-		a.projectCommand(), a.fitCommand(), a.validateCommand(), a.calibrateCommand(), a.modelCommand(), a.hardwareCommand(),
+		a.projectCommand(), a.simulateCommand(), a.fitCommand(), a.validateCommand(), a.calibrateCommand(), a.modelCommand(), a.hardwareCommand(),
 		a.EnvCommand(), a.CompletionCommand(), a.ManCommand(), a.VersionCommand(),
 	)
 	return a.Main(ctx, root)
@@ -83,6 +89,7 @@ func kindOf(err error) cli.Kind {
 		kernel.ErrNoCurves, software.ErrEngine, software.ErrRelease, launch.ErrBadCommand,
 		memory.ErrRequest, enginelog.ErrNothing, moe.ErrCoverage,
 		planner.ErrBadRequest, steady.ErrBadWorkload, accuracy.ErrBadTable,
+		cluster.ErrConfig, engine.ErrOptions, kvcache.ErrOptions, workload.ErrSpec, trace.ErrTrace, routing.ErrPolicy,
 	} {
 		if errors.Is(err, bad) {
 			return cli.BadInput

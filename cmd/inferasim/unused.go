@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"infera/internal/cli"
+	"infera/sim/workload"
 )
 
 // needs says that some flags mean nothing without another setting.
@@ -34,7 +36,7 @@ func (r *resolver) needs() []needs {
 	f := r.flags
 	moe := hasExperts(r.out.Arch)
 	open := f.requestRate > 0
-	random := f.arrivalModel == "poisson" || f.arrivalModel == "deterministic"
+	random := slices.Contains(workload.Processes(), f.arrivalModel)
 	return []needs{
 		{[]string{
 			"prefill-tp", "prefill-pp", "prefill-ep", "prefill-attention-dp", "decode-tp", "decode-pp", "decode-ep", "decode-attention-dp",
@@ -46,7 +48,7 @@ func (r *resolver) needs() []needs {
 			moe, r.out.Arch.Name + " has no routed experts"},
 		{[]string{"speculative-acceptance-rate", "speculative-accepted-length", "speculative-draft-cost-factor"}, f.specTokens > 0, "it needs --speculative-num-tokens"},
 		{[]string{"speculative-acceptance-rate"}, f.specLength == 0, "--speculative-accepted-length replaces it"},
-		{[]string{"arrival-model"}, open == random, "--request-rate goes with --arrival-model poisson or deterministic, a closed loop with neither"},
+		{[]string{"arrival-model"}, open == random, "--request-rate goes with an open --arrival-model, a closed loop with neither"},
 		{[]string{"inference-batch-size"}, f.servingModel == "static", "it needs --serving-model static"},
 		{[]string{"kernels-per-layer"}, f.kernelLaunchUs > 0 || f.kernelOccupancyUs > 0, "it needs --kernel-launch-latency-us or --decode-kernel-occupancy-us"},
 		{[]string{"kv-offload-bw-gbps"}, f.offload > 0, "it needs --kv-offload-gb-per-gpu"},

@@ -18,7 +18,7 @@ func (f Fit) WriteTable(w io.Writer, o page.Options) error {
 	}
 	rows := []page.Row{
 		{Label: "Model", Text: sized(f.Model)},
-		{Label: "Recipe", Text: recipe(f.Request)},
+		{Label: "Recipe", Text: Recipe(f.Request)},
 	}
 	if f.GPUs > 0 {
 		rows = append(rows, page.Row{Label: "GPUs per replica", Text: page.Count(int64(f.GPUs))})

@@ -69,7 +69,7 @@ func (p Projection) subject(g *page.Page) []page.Row {
 	r := p.Request
 	rows := []page.Row{
 		{Label: "Model", Text: sized(p.Model)},
-		{Label: "Recipe", Text: recipe(r)},
+		{Label: "Recipe", Text: Recipe(r)},
 		{Label: "Workload", Text: workload(r)},
 	}
 	if len(p.Features) > 0 {
@@ -122,8 +122,8 @@ func Params(n int64) string {
 	return fixed(Number(n)/1e9, 2) + " B"
 }
 
-// recipe prints where it runs and how it is spread.
-func recipe(r Request) string {
+// Recipe says where it runs and how it is spread.
+func Recipe(r Request) string {
 	var parts []string
 	if a := r.Text("gpu_arch"); a != "" {
 		parts = append(parts, a)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"infera/internal/nearest"
 	"infera/internal/units"
@@ -36,8 +37,8 @@ type Arrivals struct {
 	// Rate is the mean number of requests per second; 0 or infinite = all at
 	// once.
 	Rate float64
-	// Shape is that of gamma (the burstiness of vLLM's client) or Weibull gaps;
-	// 0 = 1, which makes both poisson.
+	// Shape is that of gamma (the burstiness of vLLM's client, at least 0.001)
+	// or Weibull gaps (at least 0.01); 0 = 1, which makes both poisson.
 	Shape float64
 	// On and Off are the mean lengths, exponentially distributed, of the two
 	// states of an on-off process. Rate is the mean over both.
@@ -48,30 +49,45 @@ type Arrivals struct {
 	Period units.Seconds
 }
 
+// The least shapes whose moments are ordinary numbers: those of Weibull gaps
+// are gamma functions of its inverse.
+const (
+	leastShape   = 1e-3
+	leastWeibull = 1e-2
+)
+
+// leastPerCycle is how many requests an on-off process must have per cycle of
+// an on and an off state, so that an arrival is found in reasonable time.
+const leastPerCycle = 1e-6
+
 func (a *Arrivals) validate() error {
 	if !slices.Contains(Processes(), a.Process) {
-		err := fmt.Errorf("%w: unknown arrival process %q (known: %v)", ErrSpec, a.Process, Processes())
+		err := fmt.Errorf("%w: unknown arrival process %q (known: %s)", ErrSpec, a.Process, strings.Join(Processes(), ", "))
 		if hint := nearest.Hint(a.Process, Processes()); hint != "" {
 			err = fmt.Errorf("%w; %s", err, hint)
 		}
 		return err
 	}
-	bad := math.IsNaN(a.Rate) || a.Rate < 0 || !(a.Shape >= 0) || math.IsInf(a.Shape, 0)
-	switch a.Process {
-	case OnOff:
-		bad = bad || !(a.On > 0) || !(a.Off >= 0) || math.IsInf(float64(a.On+a.Off), 0)
-	case Diurnal:
-		bad = bad || !(a.Swing >= 0 && a.Swing <= 1) || !(a.Period > 0) || math.IsInf(float64(a.Period), 0)
+	least := leastShape
+	if a.Process == Weibull {
+		least = leastWeibull
 	}
-	if bad {
-		return fmt.Errorf("%w: %s arrivals at rate %v, shape %v, on %v s, off %v s, swing %v, period %v s",
-			ErrSpec, a.Process, a.Rate, a.Shape, float64(a.On), float64(a.Off), a.Swing, float64(a.Period))
+	switch {
+	case !(a.Rate >= 0):
+		return fmt.Errorf("%w: %v requests per second, want 0 or more", ErrSpec, a.Rate)
+	case a.Shape != 0 && !(a.Shape >= least && !math.IsInf(a.Shape, 0)):
+		return fmt.Errorf("%w: %s arrivals of shape %v, want at least %v", ErrSpec, a.Process, a.Shape, least)
+	case a.Process == OnOff && !(a.On > 0 && isTime(a.On) && isTime(a.Off)):
+		return fmt.Errorf("%w: arrivals on for %v s and off for %v s", ErrSpec, float64(a.On), float64(a.Off))
+	case a.Process == OnOff && a.Rate > 0 && a.Rate*float64(a.On+a.Off) < leastPerCycle:
+		return fmt.Errorf("%w: %v requests per second are next to none in a cycle of %v s", ErrSpec, a.Rate, float64(a.On+a.Off))
+	case a.Process == Diurnal && !(a.Swing >= 0 && a.Swing <= 1):
+		return fmt.Errorf("%w: arrivals swing by %v of their rate, want 0 to 1", ErrSpec, a.Swing)
+	case a.Process == Diurnal && !(a.Period > 0 && isTime(a.Period)):
+		return fmt.Errorf("%w: arrivals with a period of %v s", ErrSpec, float64(a.Period))
 	}
 	return nil
 }
-
-// leastShape keeps the variance of gaps finite.
-const leastShape = 1e-3
 
 // times returns a function that yields arrival after arrival, in seconds from
 // the start.
@@ -83,7 +99,6 @@ func (a Arrivals) times(r *rand.Rand) func() float64 {
 	if shape == 0 {
 		shape = 1
 	}
-	shape = max(shape, leastShape)
 	mean, now := 1/a.Rate, 0.0
 	step := func(gap func() float64) func() float64 {
 		return func() float64 { now += gap(); return now }

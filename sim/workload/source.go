@@ -15,9 +15,9 @@ type source struct {
 	// answer; follow may be nil.
 	next   func() (Request, bool)
 	follow func(r *Request, at units.Time, rejected bool) (Request, bool)
-	// followsFirst takes what depends on answers before the stream, whatever
-	// the arrivals say.
-	followsFirst bool
+	// closed says that a closed loop decides when requests arrive: what depends
+	// on answers comes before the stream, and recorded arrivals mean nothing.
+	closed bool
 
 	head   Request
 	have   bool
@@ -55,7 +55,7 @@ func (s *source) Next() (Request, bool) {
 // first returns what comes next, nil when there is nothing for now.
 func (s *source) first() *Request {
 	waiting := len(s.later) > 0
-	if waiting && s.followsFirst {
+	if waiting && s.closed {
 		return &s.later[0].r
 	}
 	if !s.have && !s.dry {
@@ -119,30 +119,32 @@ func ReplayTurns(requests []Request, think units.Seconds) Source {
 			started[s] = true
 		}
 	}
-	i := 0
-	return &source{
-		next: func() (Request, bool) {
-			for ; i < len(requests); i++ {
-				r := &requests[i]
-				if r.Session == 0 || started[r.Session] {
-					delete(started, r.Session)
-					i++
-					return *r, true
-				}
+	s, i := &source{}, 0
+	s.next = func() (Request, bool) {
+		for ; i < len(requests); i++ {
+			r := &requests[i]
+			if r.Session == 0 || started[r.Session] {
+				delete(started, r.Session)
+				i++
+				return *r, true
 			}
-			return Request{}, false
-		},
-		follow: func(r *Request, at units.Time, _ bool) (Request, bool) {
-			next := turns[r.Session]
-			if len(next) == 0 {
-				return Request{}, false
-			}
-			turns[r.Session] = next[1:]
-			n := requests[next[0]]
-			n.Arrival = max(n.Arrival, after(at, think))
-			return n, true
-		},
+		}
+		return Request{}, false
 	}
+	s.follow = func(r *Request, at units.Time, _ bool) (Request, bool) {
+		next := turns[r.Session]
+		if len(next) == 0 {
+			return Request{}, false
+		}
+		turns[r.Session] = next[1:]
+		n, thought := requests[next[0]], after(at, think)
+		if s.closed {
+			n.Arrival = thought
+		}
+		n.Arrival = max(n.Arrival, thought)
+		return n, true
+	}
+	return s
 }
 
 // ClosedLoop describes clients that send a request when the one before has
@@ -172,7 +174,7 @@ func isTime(s units.Seconds) bool { return s >= 0 && !math.IsInf(float64(s), 0) 
 // goes on with it, at the conversation's pace, before it begins something else.
 func Loop(of Source, c ClosedLoop) Source {
 	if s, ok := of.(*source); ok {
-		s.followsFirst = true
+		s.closed = true
 	}
 	started := 0
 	return &source{

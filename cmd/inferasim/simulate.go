@@ -1,0 +1,399 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"infera/internal/cli"
+	"infera/internal/units"
+	"infera/sim/cluster"
+	"infera/sim/engine"
+	"infera/sim/metrics"
+	"infera/sim/planner"
+	"infera/sim/report"
+	"infera/sim/report/simulation"
+	"infera/sim/workload"
+)
+
+func (a *app) simulateCommand() *cobra.Command {
+	var r requestFlags
+	var f simulateFlags
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Simulate requests one by one: percentiles, queues, cache hits, fleets",
+		Long: "Simulate requests one by one: percentiles, queues, cache hits, fleets.\n\n" +
+			"Without --request-rate and without a recorded workload clients send in a closed loop, --max-concurrency of them. " +
+			"The fleet is --replicas of the layout, or the two pools of --disaggregate, behind a router.\n\n" +
+			"A saturated run is no operating point and says so. Exit code 4 says that the recipe does not fit.",
+		Example: "  inferasim simulate --model llama3.1_8B --gpu-arch mi300x --input-len 512 --output-len 128 \\\n" +
+			"      --request-rate 20 --profiling-mode simulate --slo-ttft-ms 500 --slo-tpot-ms 25 --des-sweep\n" +
+			"  inferasim simulate --model llama3.1_70B --gpu-arch mi355x --tp 2 --replicas 8 --des-routing kv-aware \\\n" +
+			"      --des-workload-file conversation_trace.jsonl --profiling-mode simulate --html fleet.html",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q, err := a.resolve(cmd.Context(), &r, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			if err := a.calibration(&r); err != nil {
+				return err
+			}
+			return a.simulate(cmd.Context(), q, &r, &f)
+		},
+	}
+	r.bind(cmd.Flags())
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+// scenario is a simulation that can be run again with another seed or rate.
+type scenario struct {
+	app   *app
+	q     *question
+	r     *requestFlags
+	f     *simulateFlags
+	fleet *planner.Fleet
+	trace *recorded
+	// closed says that clients wait for answers.
+	closed bool
+}
+
+func (a *app) simulate(ctx context.Context, q *question, r *requestFlags, f *simulateFlags) error {
+	s := &scenario{app: a, q: q, r: r, f: f}
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	if !s.fleet.Feasible {
+		return cli.Errorf(cli.Infeasible, "%s", s.fleet.Reason)
+	}
+	result, err := s.run(ctx)
+	if err != nil {
+		return err
+	}
+	s.describe(result)
+	if err := s.writeFiles(ctx, result); err != nil {
+		return err
+	}
+	return a.Emit(cli.Report{
+		JSON: simulation.JSON(result), CSV: simulation.CSV(result),
+		Text: func(w io.Writer, width int) error { return simulation.Table(w, result, a.page(width)) },
+	})
+}
+
+// prepare resolves what the runs have in common.
+func (s *scenario) prepare() error {
+	if err := s.refuseUnused(); err != nil {
+		return err
+	}
+	lib, err := s.app.library()
+	if err != nil {
+		return err
+	}
+	if s.trace, err = s.readTrace(); err != nil {
+		return err
+	}
+	if s.f.instances > 1 {
+		s.q.Replica = s.f.instances
+	}
+	s.closed = s.f.closedLoop || s.q.RequestRate == 0 && s.trace == nil
+	if s.fleet, err = lib.Fleet(s.q.Request); err != nil || !s.fleet.Feasible {
+		return err
+	}
+	return s.override()
+}
+
+// refuseUnused refuses settings that would have no effect.
+func (s *scenario) refuseUnused() error {
+	f, open := s.f, s.q.RequestRate > 0
+	recorded := f.workloadFile != "" || f.mooncakeTrace != ""
+	given := func(flag string) bool { return s.app.Settings.Origin(flag) != cli.FromDefault }
+	for _, n := range []needs{
+		{[]string{"des-workload-file"}, f.mooncakeTrace == "", "--des-mooncake-trace names the workload already"},
+		{[]string{"time-scale", "rate-scale", "des-trace-format"}, recorded, "it needs --des-workload-file"},
+		{[]string{"request-rate"}, !recorded, "a recorded workload has its own arrivals; change them with --rate-scale"},
+		{[]string{"des-range-ratio", "des-length-sigma", "des-num-prefixes", "des-session-turns", "prefix-cache-hit-rate"}, !recorded, "a recorded workload has its own lengths and content"},
+		{[]string{"des-client-think-ms", "des-client-ramp-s"}, f.closedLoop || !open && !recorded, "it needs a closed loop"},
+		{[]string{"des-closed-loop"}, !f.closedLoop || !open, "a closed loop has no --request-rate"},
+		{[]string{"des-sweep"}, open || recorded && !f.closedLoop, "it needs open arrivals: --request-rate or a recorded workload"},
+		{[]string{"des-burstiness"}, open, "it needs --request-rate"},
+		{[]string{"des-prefix-len", "des-prefix-zipf"}, f.prefixes > 0, "it needs --des-num-prefixes"},
+		{[]string{"des-session-think-s", "des-turn-tokens"}, f.turns > 1, "it needs --des-session-turns"},
+		{[]string{"des-length-sigma"}, f.rangeRatio == 1, "--des-range-ratio says how lengths are drawn already"},
+		{[]string{"prefix-cache-hit-rate"}, f.prefixes == 0, "--des-num-prefixes says what prompts share already"},
+		{[]string{"des-autoscale-max", "des-autoscale-interval-s", "des-cold-start-s"}, f.autoscale != "", "it needs --des-autoscale"},
+		{[]string{"des-local-prefill-tokens", "des-transfer-layers", "des-prefill-overlap-weight", "des-decode-overlap-weight"}, s.q.Disagg != nil, "it needs --disaggregate"},
+		{[]string{"des-instances"}, s.q.Disagg == nil, "with --disaggregate the pools have --prefill-replicas and --decode-replicas"},
+		{[]string{"des-kv-blocks"}, f.kvTokens == 0, "--des-kv-cache-tokens gives the pool already"},
+		{[]string{"replicas"}, f.instances == 1 || s.r.replicas == 1, "--des-instances gives the number of instances already"},
+		{[]string{"des-cache-shares-pool"}, f.sharesPool, "cache and running requests always share one pool"},
+		{[]string{"des-whole-context-residency"}, f.wholeContext, "a running request always holds its whole context"},
+		{[]string{"decode-admission-steps"}, s.r.admissionSteps == 0, "the simulated schedulers look at the queue in every step"},
+		{[]string{"serving-model"}, s.r.servingModel != "static", "static batches are not simulated"},
+	} {
+		if n.met {
+			continue
+		}
+		for _, flag := range n.flags {
+			if given(flag) {
+				return cli.Errorf(cli.BadInput, "--%s has no effect: %s", flag, n.what)
+			}
+		}
+	}
+	return nil
+}
+
+// override applies the simulation's own settings of scheduler and pool.
+func (s *scenario) override() error {
+	f := s.f
+	done := map[*cluster.Spec]bool{}
+	for _, spec := range s.fleet.Instances {
+		if done[spec] {
+			continue
+		}
+		done[spec] = true
+		o := &spec.Scheduler
+		o.NewPerStep, o.MaxWaiting, o.ReserveAnswer = f.newPerStep, f.maxWaiting, f.reserveAnswer
+		o.MixedPrefill, o.LongestPrefix = f.mixedChunk, f.longestPrefix
+		if f.exclusivePrefill && o.Policy == engine.VLLM {
+			o.Policy = engine.ATOM
+		}
+		if (f.mixedChunk || f.longestPrefix) && o.Policy != engine.SGLang {
+			return cli.Errorf(cli.BadInput, "--des-mixed-chunk and --des-longest-prefix are options of SGLang's scheduler, the engine is %s", s.q.Engine.Name)
+		}
+		p := &spec.Pool
+		if f.blockSize > 0 {
+			p.Blocks = max(1, p.Blocks*p.BlockTokens/f.blockSize)
+			p.BlockTokens = f.blockSize
+		}
+		if f.kvBlocks > 0 {
+			p.Blocks = f.kvBlocks
+		}
+		if f.kvTokens > 0 {
+			p.Blocks = max(1, f.kvTokens/p.BlockTokens)
+		}
+	}
+	if h := s.fleet.Handoff; h != nil {
+		h.LocalPrompt, h.Layers = f.localPrompt, f.layers
+	}
+	return nil
+}
+
+// objective is what requests are asked to meet.
+func (s *scenario) objective() metrics.Objective {
+	return metrics.Objective{TTFT: s.f.ttftMs / 1e3, TPOT: s.f.tpotMs / 1e3, E2E: s.f.e2eMs / 1e3}
+}
+
+// debugSteps prints the steps with prompts to standard error, when the variable
+// for that is set, besides what onStep does.
+func (s *scenario) debugSteps(onStep func(cluster.StepRecord)) func(cluster.StepRecord) {
+	if !s.app.Settings.Bool("INFERASIM_DEBUG_DES_STEPS") {
+		return onStep
+	}
+	return func(r cluster.StepRecord) {
+		if r.Prefills > 0 {
+			fmt.Fprintf(s.app.State.Stderr, "step %d of instance %d at %.3f ms: %.3f ms, %d decodes, %d prefill tokens of %d prompts, %d tokens in the cache\n",
+				r.Index, r.Instance, r.Start.Milliseconds(), (r.End - r.Start).Milliseconds(), r.Decodes, r.PromptTokens, r.Prefills, r.KVTokens)
+		}
+		if onStep != nil {
+			onStep(r)
+		}
+	}
+}
+
+// once runs the scenario with a seed, at a rate in requests per second (0 = the
+// one asked for). onStep may be nil.
+func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep func(cluster.StepRecord)) (*cluster.Result, error) {
+	source, err := s.source(seed, rate)
+	if err != nil {
+		return nil, err
+	}
+	f, single := s.f, onStep != nil
+	onStep = s.debugSteps(onStep)
+	c := cluster.Config{
+		Source: source, Fleet: s.fleet.Instances, Handoff: s.fleet.Handoff, Host: s.fleet.Host, Seed: seed,
+		Routing: cluster.Routing{
+			Policy: f.routing, OverlapWeight: f.overlapWeight, PrefillWeight: f.prefillWeight, DecodeWeight: f.decodeWeight,
+			Staleness: units.Seconds(f.stalenessMs / 1e3),
+		},
+		Scoring: cluster.Scoring{
+			WarmUpShare: f.warmUpShare, WarmUpRequests: f.warmUpRequests, DetectWarmUp: f.detectWarmUp,
+			Tokenize: s.fleet.Host.Tokenize, Detokenize: s.fleet.Host.Detokenize,
+		},
+		Objective: s.objective(), ClosedLoop: s.closed, Explain: f.explain,
+		Until: units.Nanoseconds(units.Seconds(f.durationS)), OnStep: onStep, SingleSteps: single,
+	}
+	if c.Tiers, err = parseTiers(f.tiers); err != nil {
+		return nil, err
+	}
+	if c.Faults, err = parseFaults(f.faults); err != nil {
+		return nil, err
+	}
+	if c.Autoscaler, err = s.autoscaler(); err != nil {
+		return nil, err
+	}
+	return cluster.Run(ctx, &c)
+}
+
+// source returns the workload of a run.
+func (s *scenario) source(seed uint64, rate float64) (workload.Source, error) {
+	loop := workload.ClosedLoop{Clients: s.clients(), Think: units.Seconds(s.f.thinkMs / 1e3), Ramp: units.Seconds(s.f.rampS)}
+	var source workload.Source
+	var err error
+	if s.trace != nil {
+		source, err = s.trace.source(s, rate)
+	} else {
+		source, err = workload.New(s.spec(seed, rate))
+	}
+	if err != nil || !s.closed {
+		return source, err
+	}
+	return workload.Loop(source, loop), loop.Validate()
+}
+
+// clients is the size of a closed loop: what was asked for, else what memory
+// holds, never more than there are requests.
+func (s *scenario) clients() int {
+	n := int(s.q.Concurrency)
+	if n == 0 {
+		n = int(math.Floor(s.fleet.Sustainable))
+	}
+	return max(1, min(n, s.f.requests))
+}
+
+// spec describes the generated workload.
+func (s *scenario) spec(seed uint64, rate float64) workload.Spec {
+	f, q := s.f, s.q
+	length := func(n float64) workload.Length {
+		l := workload.Length{Mean: int(n), Sigma: f.sigma}
+		if f.rangeRatio < 1 {
+			l.RangeRatio = f.rangeRatio
+		}
+		return l
+	}
+	if rate == 0 {
+		rate = q.RequestRate
+	}
+	process, shape := s.r.arrivalModel, f.burstiness
+	if process == "" || process == "closed" || process == "none" {
+		process = workload.Poisson
+	}
+	if process == workload.Poisson && f.burstiness != 1 {
+		process = workload.Gamma
+	}
+	w := workload.Spec{
+		Requests: f.requests, Seed: seed,
+		Arrivals: workload.Arrivals{
+			Process: process, Rate: rate, Shape: shape, On: units.Seconds(f.onS), Off: units.Seconds(f.offS),
+			Swing: f.swing, Period: units.Seconds(f.periodS),
+		},
+		Input: length(q.InputLen), Output: length(q.OutputLen),
+		Prefixes: workload.Prefixes{Count: f.prefixes, Tokens: f.prefixLen, Zipf: f.prefixZipf},
+		HitShare: q.PrefixHitRate,
+		Sessions: workload.Sessions{Turns: f.turns, Think: units.Seconds(f.turnThinkS)},
+	}
+	if s.closed {
+		w.Requests = max(w.Requests, s.clients())
+		w.Arrivals = workload.Arrivals{Process: workload.Burst}
+	}
+	if f.turnTokens > 0 {
+		w.Sessions.NewTokens = length(float64(f.turnTokens))
+	}
+	return w
+}
+
+// run runs the scenario: once or with several seeds, and its sweep.
+func (s *scenario) run(ctx context.Context) (*cluster.Result, error) {
+	bar := s.app.Progress("simulating", 0)
+	defer bar.Done()
+	seed := uint64(s.f.seed)
+	result, err := s.once(ctx, seed, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	bar.Add(1)
+	if s.f.seeds > 1 {
+		runs := []*cluster.Result{result}
+		for k := 1; k < s.f.seeds; k++ {
+			more, err := s.once(ctx, seed+uint64(k), 0, nil)
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, more)
+			bar.Add(1)
+		}
+		cluster.PoolRuns(result, runs)
+	}
+	if s.f.sweep {
+		err = s.sweep(ctx, result, bar)
+	}
+	return result, err
+}
+
+// sweep finds the knee by bisection and keeps every rate that was tried.
+func (s *scenario) sweep(ctx context.Context, result *cluster.Result, bar cli.Progress) error {
+	base := result.Total.OfferedRate
+	if base <= 0 {
+		return cli.Errorf(cli.BadInput, "--des-sweep: all requests arrive at once, there is no rate to vary")
+	}
+	var curve []cluster.CurvePoint
+	sustained := func(rate float64) (bool, error) {
+		r, err := s.once(ctx, uint64(s.f.seed), rate, nil)
+		if err != nil {
+			return false, err
+		}
+		bar.Add(1)
+		curve = append(curve, cluster.CurvePoint{Rate: rate, Stats: r.Total})
+		return !r.Total.Saturated && (math.IsNaN(r.Total.Attainment) || r.Total.Attainment >= attained), nil
+	}
+	low, high := base/8, base*8
+	for ok, err := sustained(low); !ok; ok, err = sustained(low) {
+		if err != nil {
+			return err
+		}
+		if high, low = low, low/8; low < base/1e4 {
+			break
+		}
+	}
+	knee, err := metrics.Knee(low, high, kneeTolerance, sustained)
+	if err != nil {
+		return err
+	}
+	result.SetCurve(curve, knee)
+	return nil
+}
+
+// A rate is sustained when so many of the requests meet their objectives; the
+// knee is found to this relative tolerance.
+const (
+	attained      = 0.9
+	kneeTolerance = 0.03
+)
+
+// describe says in words what was simulated.
+func (s *scenario) describe(r *cluster.Result) {
+	r.Model, r.Recipe = s.q.Arch.Name, report.Recipe(s.q.fields)
+	switch {
+	case s.trace != nil:
+		r.Workload = s.trace.text()
+	case s.closed:
+		r.Workload = fmt.Sprintf("%d requests, input=%g tok, output=%g tok", s.f.requests, s.q.InputLen, s.q.OutputLen)
+	default:
+		r.Workload = fmt.Sprintf("%d requests at %g/s, input=%g tok, output=%g tok", s.f.requests, s.q.RequestRate, s.q.InputLen, s.q.OutputLen)
+	}
+	r.Arrival = "trace"
+	if s.trace == nil {
+		r.Arrival = s.spec(0, 0).Arrivals.Process
+	}
+	if s.closed {
+		r.Arrival, r.Clients = "closed", s.clients()
+	}
+	for _, w := range s.q.warnings {
+		r.Warnings = append(r.Warnings, cluster.Warning{Code: w.Code, Text: w.Text})
+	}
+	for _, w := range s.fleet.Warnings {
+		r.Warnings = append(r.Warnings, cluster.Warning{Code: w.Code, Text: w.Text})
+	}
+}

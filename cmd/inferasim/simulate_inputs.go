@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+
+	"infera/internal/cli"
+	"infera/internal/units"
+	"infera/sim/cluster"
+	"infera/sim/report"
+	"infera/sim/report/simulation"
+	"infera/sim/workload"
+	"infera/sim/workload/trace"
+)
+
+// recorded is a workload that was recorded.
+type recorded struct {
+	*trace.Trace
+	name string
+	// rate is the mean rate of its arrivals, requests per second.
+	rate float64
+}
+
+// readTrace reads the recorded workload, nil when none is named.
+func (s *scenario) readTrace() (*recorded, error) {
+	f := s.f
+	name, format := f.workloadFile, trace.Format(f.traceFormat)
+	if f.mooncakeTrace != "" {
+		name, format = f.mooncakeTrace, trace.Mooncake
+	}
+	if name == "" {
+		return nil, nil
+	}
+	data, err := s.app.State.ReadInput(s.app.path(name))
+	if err != nil {
+		return nil, err
+	}
+	t, err := trace.Read(bytes.NewReader(data), trace.Options{Format: format})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if s.app.Settings.Origin("des-num-requests") != cli.FromDefault {
+		t.First(f.requests)
+	}
+	if err := t.Stretch(f.timeScale / f.rateScale); err != nil {
+		return nil, err
+	}
+	f.requests = len(t.Requests)
+	r := &recorded{Trace: t, name: name}
+	if span := t.Requests[len(t.Requests)-1].Arrival; span > 0 {
+		r.rate = float64(len(t.Requests)) / float64(span.Seconds())
+	}
+	for _, w := range t.Warnings {
+		s.q.warnings = append(s.q.warnings, report.Warning{Code: w.Code, Text: w.Text})
+	}
+	if !t.Timed && !f.closedLoop {
+		return nil, cli.WithHint(cli.Errorf(cli.BadInput, "%s has no arrivals", name), "replay it with --des-closed-loop")
+	}
+	return r, nil
+}
+
+// source replays the trace, faster or slower to reach a rate.
+func (t *recorded) source(_ *scenario, rate float64) (workload.Source, error) {
+	if rate == 0 || t.rate == 0 {
+		return workload.Replay(t.Requests), nil
+	}
+	scaled := *t.Trace
+	scaled.Requests = append([]workload.Request(nil), t.Requests...)
+	if err := scaled.Stretch(t.rate / rate); err != nil {
+		return nil, err
+	}
+	return workload.Replay(scaled.Requests), nil
+}
+
+func (t *recorded) text() string {
+	return fmt.Sprintf("%s (%s), %d requests", t.name, t.Format, len(t.Requests))
+}
+
+// parseTiers reads NAME:CAPACITY:READ[:WRITE[:LATENCY]][:shared].
+func parseTiers(texts []string) ([]cluster.TierSpec, error) {
+	var out []cluster.TierSpec
+	for _, text := range texts {
+		parts := strings.Split(text, ":")
+		t := cluster.TierSpec{Name: parts[0]}
+		if n := len(parts); parts[n-1] == "shared" {
+			t.Shared, parts = true, parts[:n-1]
+		}
+		bad := func(err error) error {
+			return cli.WithHint(cli.Errorf(cli.BadInput, "--des-tier %q: %v", text, err), "for example dram:512GiB:50 or nvme:4TB:12:6:100")
+		}
+		if len(parts) < 3 || len(parts) > 5 || t.Name == "" {
+			return nil, bad(fmt.Errorf("want NAME:CAPACITY:READ[:WRITE[:LATENCY]][:shared]"))
+		}
+		var err error
+		if t.Capacity, err = units.ParseBytes(parts[1], units.GB); err != nil {
+			return nil, bad(err)
+		}
+		if t.Read, err = units.ParseBytesPerSecond(parts[2], 1e9); err != nil {
+			return nil, bad(err)
+		}
+		t.Write = t.Read
+		if len(parts) > 3 {
+			if t.Write, err = units.ParseBytesPerSecond(parts[3], 1e9); err != nil {
+				return nil, bad(err)
+			}
+		}
+		if len(parts) > 4 {
+			if t.Latency, err = units.ParseSeconds(parts[4], 1e-6); err != nil {
+				return nil, bad(err)
+			}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// parseFaults reads KIND@START+LENGTH[:INSTANCE[:FACTOR]].
+func parseFaults(texts []string) ([]cluster.FaultSpec, error) {
+	var out []cluster.FaultSpec
+	for _, text := range texts {
+		bad := func(why string) error {
+			return cli.WithHint(cli.Errorf(cli.BadInput, "--des-fault %q: %s", text, why), "for example crash@60+30:1 or slow@10+120:0:1.5")
+		}
+		kind, rest, ok := strings.Cut(text, "@")
+		parts := strings.Split(rest, ":")
+		start, length, both := strings.Cut(parts[0], "+")
+		if !ok || !both || len(parts) > 3 {
+			return nil, bad("want KIND@START+LENGTH[:INSTANCE[:FACTOR]]")
+		}
+		s := cluster.FaultSpec{Kind: cluster.FaultKind(kind), Factor: 2}
+		var err error
+		if s.At, err = units.ParseSeconds(start, 1); err != nil {
+			return nil, bad(err.Error())
+		}
+		if s.Duration, err = units.ParseSeconds(length, 1); err != nil {
+			return nil, bad(err.Error())
+		}
+		if len(parts) > 1 {
+			if s.Instance, err = strconv.Atoi(parts[1]); err != nil {
+				return nil, bad(fmt.Sprintf("instance %q is not a number", parts[1]))
+			}
+		}
+		if len(parts) > 2 {
+			if s.Factor, err = strconv.ParseFloat(parts[2], 64); err != nil {
+				return nil, bad(fmt.Sprintf("factor %q is not a number", parts[2]))
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// The queue rule's targets: a queue of two requests per instance is too many,
+// engines are kept 85 % busy, and three decisions in a row must ask for fewer
+// instances.
+const (
+	scaleQueue    = 2
+	scaleBusy     = 0.85
+	scalePatience = 3
+)
+
+// autoscaler returns the autoscaler asked for, nil for none.
+func (s *scenario) autoscaler() (*cluster.Autoscaler, error) {
+	f := s.f
+	if f.autoscale == "" {
+		return nil, nil
+	}
+	if f.autoscale == cluster.ScaleByLatency && (f.ttftMs == 0 || f.tpotMs == 0) {
+		return nil, cli.Errorf(cli.BadInput, "--des-autoscale latency needs --slo-ttft-ms and --slo-tpot-ms")
+	}
+	if f.autoscale != cluster.ScaleByLatency && f.autoscale != cluster.ScaleByQueue {
+		return nil, cli.Errorf(cli.BadInput, "--des-autoscale %q: want queue or latency", f.autoscale)
+	}
+	return &cluster.Autoscaler{
+		Rule: f.autoscale, Interval: units.Seconds(f.autoscaleIntervalS), StartDelay: units.Seconds(f.coldStartS),
+		Least: 1, Most: f.autoscaleMost, Queue: scaleQueue, Busy: scaleBusy, Patience: scalePatience,
+		TTFT: units.Seconds(f.ttftMs / 1e3), TPOT: units.Seconds(f.tpotMs / 1e3),
+	}, nil
+}
+
+// writeFiles writes the page and the step logs that were asked for.
+func (s *scenario) writeFiles(ctx context.Context, r *cluster.Result) error {
+	f := s.f
+	for _, file := range []struct {
+		path  string
+		write func(io.Writer) error
+	}{
+		{f.html, func(w io.Writer) error { return simulation.HTML(w, r) }},
+		{f.dumpSteps, func(w io.Writer) error {
+			return s.steps(ctx, func(all iter.Seq[simulation.Step]) error { return simulation.StepsJSONL(w, all) })
+		}},
+		{f.dumpTrace, func(w io.Writer) error {
+			return s.steps(ctx, func(all iter.Seq[simulation.Step]) error { return simulation.StepsTrace(w, all) })
+		}},
+	} {
+		if file.path == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := file.write(&b); err != nil {
+			return err
+		}
+		if err := s.app.State.Files.WriteFile(file.path, b.Bytes()); err != nil {
+			return fmt.Errorf("write %s: %w", file.path, err)
+		}
+	}
+	return nil
+}
+
+// steps runs the scenario again, the same, and gives its steps to write.
+func (s *scenario) steps(ctx context.Context, write func(iter.Seq[simulation.Step]) error) error {
+	var failed error
+	err := write(func(yield func(simulation.Step) bool) {
+		more := true
+		_, failed = s.once(ctx, uint64(s.f.seed), 0, func(r cluster.StepRecord) {
+			more = more && yield(simulation.Step{
+				Instance: r.Instance, Index: r.Index, Start: r.Start, End: r.End, Prefills: r.Prefills, Decodes: r.Decodes,
+				PromptTokens: r.PromptTokens, QueryTokens: r.Tokens, KVTokens: float64(r.KVTokens), Waiting: r.Waiting,
+			})
+		})
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
