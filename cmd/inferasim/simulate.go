@@ -174,6 +174,11 @@ func (s *scenario) override() error {
 		if f.kvTokens > 0 {
 			p.Blocks = max(1, f.kvTokens/p.BlockTokens)
 		}
+		// A trace knows what prompts share in blocks of its own; nothing is
+		// gained by looking closer.
+		if s.trace != nil && s.trace.BlockSize > p.BlockTokens && s.trace.BlockSize%p.BlockTokens == 0 {
+			p.ContentTokens = s.trace.BlockSize
+		}
 	}
 	if h := s.fleet.Handoff; h != nil {
 		h.LocalPrompt, h.Layers = f.localPrompt, f.layers

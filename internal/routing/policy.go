@@ -184,16 +184,31 @@ func (p *powerOfTwo) Pick(_ *Request, candidates []int) Choice {
 }
 
 // prefixHash sends prompts that begin alike to the same worker: rendezvous
-// hashing of the first block, which moves only the share of a worker that comes
-// or goes. A worker with more than its bounded share of the requests in flight
-// is passed over (consistent hashing with bounded loads).
+// hashing of the beginning, which moves only the share of a worker that comes or
+// goes. A worker with more than its bounded share of the requests in flight is
+// passed over (consistent hashing with bounded loads).
 type prefixHash struct {
 	load *Load
 	turn roundRobin
 }
 
-// boundedLoad is how far above the mean a worker's requests in flight may be.
-const boundedLoad = 1.25
+// prefixTokens is how much of a prompt counts as its beginning. System prompts
+// that everybody shares must be shorter, or they send everybody to one worker:
+// in Mooncake's conversation trace the first 1,024 tokens tell nobody apart.
+const prefixTokens = 2048
+
+// beginning returns the hash of a prompt's first tokens; r has blocks.
+func (r *Request) beginning() Hash {
+	block := max(1, r.Tokens/len(r.Chain))
+	return r.Chain[min(len(r.Chain), max(1, prefixTokens/block))-1]
+}
+
+// boundedLoad is how far above the mean a worker's requests in flight may be,
+// besides slack: where few are in flight a handful more is no overload.
+const (
+	boundedLoad = 1.25
+	slack       = 8
+)
 
 func (p *prefixHash) Pick(r *Request, candidates []int) Choice {
 	if len(r.Chain) == 0 {
@@ -203,13 +218,14 @@ func (p *prefixHash) Pick(r *Request, candidates []int) Choice {
 	for _, w := range candidates {
 		total += p.load.Outstanding(w)
 	}
-	limit := int(math.Ceil(boundedLoad * float64(total) / float64(len(candidates))))
+	limit := int(math.Ceil(boundedLoad*float64(total)/float64(len(candidates)))) + slack
+	first := r.beginning()
 	best, score := -1, uint64(0)
 	for _, w := range candidates {
 		if p.load.Outstanding(w) >= limit {
 			continue
 		}
-		if s := rendezvous(r.Chain[0], w); best < 0 || s > score {
+		if s := rendezvous(first, w); best < 0 || s > score {
 			best, score = w, s
 		}
 	}

@@ -85,8 +85,8 @@ func (h *handoffs) roleOf(fl *flight) Role {
 	for _, in := range h.f.instances {
 		if in.spec.Role == Decode && in.state == ready && fl.w.Content != nil {
 			in.catchUp()
-			chain := h.f.router.chain(fl, in.core.Pool().BlockTokens())
-			best = max(best, in.core.Pool().Match(chain)*in.core.Pool().BlockTokens())
+			granule := in.core.Pool().ContentTokens()
+			best = max(best, in.core.Pool().Match(h.f.router.chain(fl, granule))*granule)
 		}
 	}
 	if fl.w.Input-best <= h.cfg.LocalPrompt {

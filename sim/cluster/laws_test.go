@@ -30,6 +30,7 @@ func anyConfig(t *rapid.T) func() Config {
 		w.Sessions = workload.Sessions{Turns: 3, Think: 0.1, NewTokens: workload.Length{Mean: 50}}
 	}
 	s := *spec(rapid.SampledFrom([]int{0, 90, 200, 1000}).Draw(t, "blocks"))
+	s.Pool.ContentTokens = rapid.SampledFrom([]int{0, 64}).Draw(t, "granule")
 	s.Scheduler = engine.Options{
 		Policy:       engine.Policy(rapid.IntRange(0, 2).Draw(t, "policy")),
 		MaxSequences: rapid.SampledFrom([]int{1, 4, 64}).Draw(t, "sequences"), MaxBatchedTokens: rapid.SampledFrom([]int{0, 128, 2048}).Draw(t, "budget"),

@@ -179,7 +179,7 @@ func (r *router) pick(fl *flight, role Role) int {
 	if len(r.pending) > 0 {
 		r.settle()
 	}
-	block := r.f.instances[candidates[0]].core.Pool().BlockTokens()
+	block := r.f.instances[candidates[0]].core.Pool().ContentTokens()
 	q := &fl.picked.request
 	*q = routing.Request{Chain: q.Chain[:0], Tokens: fl.w.Input, Session: fl.w.Session}
 	if fl.w.Content == nil {

@@ -134,7 +134,7 @@ type tiers struct {
 }
 
 func newTiers(in *instance, specs []TierSpec) *tiers {
-	t := &tiers{in: in, block: units.Bytes(float64(in.spec.KVBytesPerToken) * float64(in.core.Pool().BlockTokens()))}
+	t := &tiers{in: in, block: units.Bytes(float64(in.spec.KVBytesPerToken) * float64(in.core.Pool().ContentTokens()))}
 	for i, spec := range specs {
 		s := (*store)(nil)
 		if spec.Shared && len(in.f.instances) > 0 {
@@ -170,9 +170,9 @@ func (t *tiers) fetch(id int) bool {
 	t.in.catchUp()
 	var text kvcache.Chain
 	pool := t.in.core.Pool()
-	chain := engine.ChainOf(nil, &fl.w, pool.BlockTokens(), &text)
+	chain := engine.ChainOf(nil, &fl.w, pool.ContentTokens(), &text)
 	have := pool.Match(chain)
-	end := min(len(chain), (fl.w.Input-1)/pool.BlockTokens())
+	end := min(len(chain), (fl.w.Input-1)/pool.ContentTokens())
 	if have >= end {
 		return false
 	}

@@ -78,7 +78,7 @@ func (c *Core) decoded(r *Request, n int) {
 	if r.Content != nil && r.Answer != 0 {
 		// The token that is sampled last enters the cache with the next step.
 		have := r.computed - r.Input - n
-		chain := r.text.Append(nil, r.Answer, have, n, c.pool.BlockTokens())
+		chain := r.text.Append(nil, r.Answer, have, n, c.pool.ContentTokens())
 		if len(chain) > 0 {
 			r.seq.Extend(chain...)
 			r.chain = r.seq.Chain()

@@ -52,7 +52,8 @@ type Core struct {
 // Stats count what an engine did.
 type Stats struct {
 	// Lookups counts requests with shareable content admitted for the first
-	// time, Hits those that found a block; Blocks and BlockHits their blocks.
+	// time, Hits those that found some of it; Blocks and BlockHits their granules
+	// of content.
 	Lookups, Hits, Blocks, BlockHits int64
 	// HitTokens were found, PromptTokens all prompt tokens admitted.
 	HitTokens, PromptTokens int64
@@ -118,7 +119,7 @@ func (c *Core) Submit(w *workload.Request, now units.Time) (*Request, error) {
 	r := c.newRequest()
 	r.Request, r.Submitted, r.target = *w, now, w.Input
 	if w.Content != nil {
-		r.chain = ChainOf(r.chain[:0], w, c.pool.BlockTokens(), &r.text)
+		r.chain = ChainOf(r.chain[:0], w, c.pool.ContentTokens(), &r.text)
 	}
 	if c.opt.Priority {
 		c.waiting.insert(r)
@@ -333,13 +334,13 @@ func (c *Core) room(r *Request, tokens int) bool {
 	return true
 }
 
-// limit is the most leading blocks a prompt may find: its last token must be
-// computed to yield the next.
-func (c *Core) limit(r *Request) int { return (r.target - 1) / c.pool.BlockTokens() }
+// limit is the most leading granules of content a prompt may find: its last
+// token must be computed to yield the next.
+func (c *Core) limit(r *Request) int { return (r.target - 1) / c.pool.ContentTokens() }
 
 // found returns how many tokens of a waiting request are in the cache.
 func (c *Core) found(r *Request) int {
-	return min(c.pool.Match(r.chain), c.limit(r)) * c.pool.BlockTokens()
+	return min(c.pool.Match(r.chain), c.limit(r)) * c.pool.ContentTokens()
 }
 
 // admit moves the head of the queue to the running requests with its first
@@ -367,7 +368,7 @@ func (c *Core) admit(s *Step, budget int) int {
 	if n < 1 || c.pool.Lacking(r.chain, c.limit(r), later) > 0 {
 		return 0
 	}
-	hit := c.pool.Start(&r.seq, r.chain, c.limit(r)) * c.pool.BlockTokens()
+	hit := c.pool.Start(&r.seq, r.chain, c.limit(r)) * c.pool.ContentTokens()
 	r.room = hit
 	c.mustHold(r, now)
 	c.waiting.pop()
@@ -392,7 +393,7 @@ func (c *Core) adopt(s *Step) int {
 	if c.pool.Lacking(r.chain, len(r.chain), hold) > 0 {
 		return 0
 	}
-	r.room = c.pool.Start(&r.seq, r.chain, len(r.chain)) * c.pool.BlockTokens()
+	r.room = c.pool.Start(&r.seq, r.chain, len(r.chain)) * c.pool.ContentTokens()
 	c.mustHold(r, hold)
 	c.waiting.pop()
 	c.commit(r, r.Input)
@@ -436,7 +437,7 @@ func (c *Core) count(r *Request, hit int, now units.Time) {
 	if r.Content != nil {
 		st.Lookups++
 		st.Blocks += int64(len(r.chain))
-		st.BlockHits += int64(hit / c.pool.BlockTokens())
+		st.BlockHits += int64(hit / c.pool.ContentTokens())
 		if hit > 0 {
 			st.Hits++
 		}

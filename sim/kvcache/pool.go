@@ -21,6 +21,11 @@ type Group struct {
 type Options struct {
 	// BlockTokens is the allocation granule.
 	BlockTokens int
+	// ContentTokens is the granule in which content is known, a multiple of
+	// BlockTokens: a recorded workload may know no finer one, and a coarse one is
+	// cheaper. What is found, kept and given up then are runs of blocks of that
+	// size. 0 = BlockTokens.
+	ContentTokens int
 	// Blocks is the capacity; 0 = no limit.
 	Blocks int
 	// Prefix keeps blocks findable after their sequence has ended.
@@ -32,8 +37,8 @@ type Options struct {
 // none marks the end of a list of entries.
 const none = -1
 
-// entry is one findable block, or a run of blocks without findable content
-// that waits to be used again.
+// entry is the blocks of one findable granule of content, or a run of blocks
+// without findable content that waits to be used again.
 type entry struct {
 	hash       Hash
 	prev, next int32 // in the queue of what can be taken, while refs is 0
@@ -44,6 +49,8 @@ type entry struct {
 // Pool is the cache of one engine. It is not safe for concurrent use.
 type Pool struct {
 	opt Options
+	// unit is the blocks of a granule of content.
+	unit int
 	// fresh blocks were never used, or nothing can be lost by taking them.
 	fresh int
 	// idle blocks wait in the queue, oldest first at head.
@@ -55,7 +62,7 @@ type Pool struct {
 	evictions  int64
 	peak       int
 
-	// Stored and Evicted, when set, are told the blocks that become findable
+	// Stored and Evicted, when set, are told the granules that become findable
 	// and those that stop being so to make room.
 	Stored, Evicted func(Hash)
 }
@@ -64,6 +71,12 @@ type Pool struct {
 func New(o Options) (*Pool, error) {
 	if o.BlockTokens < 1 || o.Blocks < 0 {
 		return nil, fmt.Errorf("%w: blocks of %d tokens, %d of them", ErrOptions, o.BlockTokens, o.Blocks)
+	}
+	if o.ContentTokens == 0 {
+		o.ContentTokens = o.BlockTokens
+	}
+	if o.ContentTokens < o.BlockTokens || o.ContentTokens%o.BlockTokens != 0 {
+		return nil, fmt.Errorf("%w: content in granules of %d tokens, blocks of %d", ErrOptions, o.ContentTokens, o.BlockTokens)
 	}
 	for _, g := range o.Groups {
 		if g.Window < 0 || g.Fixed < 0 {
@@ -74,7 +87,7 @@ func New(o Options) (*Pool, error) {
 		// Far beyond any simulation, and far from overflow.
 		o.Blocks = 1 << 40
 	}
-	p := &Pool{opt: o}
+	p := &Pool{opt: o, unit: o.ContentTokens / o.BlockTokens}
 	p.Clear()
 	return p, nil
 }
@@ -94,6 +107,10 @@ func (p *Pool) Clear() {
 // BlockTokens returns the allocation granule.
 func (p *Pool) BlockTokens() int { return p.opt.BlockTokens }
 
+// ContentTokens returns the granule in which content is known: what a chain has
+// a hash for.
+func (p *Pool) ContentTokens() int { return p.opt.ContentTokens }
+
 // Capacity returns the blocks of the pool.
 func (p *Pool) Capacity() int { return p.opt.Blocks }
 
@@ -110,7 +127,7 @@ func (p *Pool) Used() int { return p.opt.Blocks - p.Available() }
 func (p *Pool) Peak() int { return p.peak }
 
 // Cached returns the findable blocks, held or idle.
-func (p *Pool) Cached() int { return len(p.find) }
+func (p *Pool) Cached() int { return len(p.find) * p.unit }
 
 // Evictions returns how many findable blocks were given up for others.
 func (p *Pool) Evictions() int64 { return p.evictions }
@@ -121,7 +138,7 @@ func (p *Pool) Contains(h Hash) bool {
 	return ok
 }
 
-// Match returns how many leading blocks of a chain are there.
+// Match returns how many leading granules of a chain are there.
 func (p *Pool) Match(chain []Hash) int {
 	if len(p.find) == 0 {
 		return 0
@@ -206,11 +223,15 @@ func (p *Pool) take(n int) {
 			p.idle -= n
 			break
 		}
-		n -= int(e.blocks)
 		p.remove(i)
+		// A granule goes as a whole; what is not needed of it has nothing left
+		// to lose.
+		used := min(n, int(e.blocks))
+		p.fresh += int(e.blocks) - used
+		n -= used
 		if e.hash != 0 {
 			delete(p.find, e.hash)
-			p.evictions++
+			p.evictions += int64(e.blocks)
 			if p.Evicted != nil {
 				p.Evicted(e.hash)
 			}
@@ -220,17 +241,17 @@ func (p *Pool) take(n int) {
 	p.peak = max(p.peak, p.Used())
 }
 
-// Insert makes blocks findable that came from elsewhere, as far as there is
-// room, the first ones first. It returns how many leading blocks of the chain
+// Insert makes content findable that came from elsewhere, as far as there is
+// room, the first of it first. It returns how many leading granules of the chain
 // are there now.
 func (p *Pool) Insert(chain []Hash) int {
 	var s Sequence
 	found := p.Start(&s, chain, len(chain))
-	for found < len(chain) && p.Available() > 0 {
-		p.take(1)
-		s.own++
+	for found < len(chain) && p.Available() >= p.unit {
+		p.take(p.unit)
+		s.own += p.unit
 		found++
-		p.Commit(&s, found*p.opt.BlockTokens)
+		p.Commit(&s, found*p.opt.ContentTokens)
 	}
 	p.Release(&s)
 	return found

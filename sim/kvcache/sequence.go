@@ -2,23 +2,25 @@ package kvcache
 
 // Sequence is what one request holds of a pool. The zero value holds nothing.
 type Sequence struct {
-	// chain are the hashes of its full blocks as far as they are known.
+	// chain are the hashes of its granules of content as far as they are known.
 	chain []Hash
-	// shared are the entries of the leading blocks that are findable.
+	// shared are the entries of the leading granules that are findable, unit
+	// blocks each.
 	shared []int32
+	unit   int
 	// own is the blocks held besides: not full, of unknown content, or of
 	// layers that are not addressed by content.
 	own int
 }
 
 // Held returns the blocks that the sequence holds.
-func (s *Sequence) Held() int { return len(s.shared) + s.own }
+func (s *Sequence) Held() int { return len(s.shared)*s.unit + s.own }
 
-// Start gives the sequence its chain and the leading blocks of it that are
+// Start gives the sequence its chain and the leading granules of it that are
 // found, at most limit of them, and returns how many those are. The sequence
 // must hold nothing. It keeps chain, which may grow later by [Pool.Extend].
 func (p *Pool) Start(s *Sequence, chain []Hash, limit int) int {
-	s.chain, s.shared = chain, s.shared[:0]
+	s.chain, s.shared, s.unit = chain, s.shared[:0], p.unit
 	if !p.opt.Prefix || len(p.find) == 0 {
 		return 0
 	}
@@ -43,7 +45,7 @@ func (p *Pool) hold(i int32) {
 
 // Lacking returns how many blocks beyond the available ones a new sequence of
 // a chain would need to hold so many tokens; 0 or less means that it fits. At
-// most limit leading blocks are taken from what is found.
+// most limit leading granules are taken from what is found.
 func (p *Pool) Lacking(chain []Hash, limit, tokens int) int {
 	available := p.Available()
 	found := 0
@@ -55,11 +57,11 @@ func (p *Pool) Lacking(chain []Hash, limit, tokens int) int {
 			}
 			found++
 			if p.entries[i].refs == 0 {
-				available-- // taken out of the queue, not free for others
+				available -= p.unit // taken out of the queue, not free for others
 			}
 		}
 	}
-	return p.need(tokens) - found - available
+	return p.need(tokens) - found*p.unit - available
 }
 
 // Grow makes the sequence hold room for so many tokens in all. It returns
@@ -77,26 +79,26 @@ func (p *Pool) Grow(s *Sequence, tokens int) bool {
 	return true
 }
 
-// Extend appends hashes of further full blocks to the chain of the sequence.
+// Extend appends hashes of further granules to the chain of the sequence.
 func (s *Sequence) Extend(chain ...Hash) { s.chain = append(s.chain, chain...) }
 
 // Chain returns the hashes the sequence was started and extended with.
 func (s *Sequence) Chain() []Hash { return s.chain }
 
-// Commit makes the full blocks among the first so many tokens findable.
+// Commit makes the full granules among the first so many tokens findable.
 func (p *Pool) Commit(s *Sequence, tokens int) {
 	if !p.opt.Prefix {
 		return
 	}
-	full := min(tokens/p.opt.BlockTokens, len(s.chain))
+	full := min(tokens/p.opt.ContentTokens, len(s.chain))
 	for len(s.shared) < full {
 		h := s.chain[len(s.shared)]
 		i, ok := p.find[h]
 		switch {
 		case !ok:
-			i = p.newEntry(entry{hash: h, refs: 1, blocks: 1})
+			i = p.newEntry(entry{hash: h, refs: 1, blocks: int32(p.unit)})
 			p.find[h] = i
-			s.own--
+			s.own -= p.unit
 			if p.Stored != nil {
 				p.Stored(h)
 			}
@@ -104,8 +106,8 @@ func (p *Pool) Commit(s *Sequence, tokens int) {
 			// Another sequence computed the same at the same time: one copy is
 			// enough.
 			p.hold(i)
-			s.own--
-			p.give(1)
+			s.own -= p.unit
+			p.give(p.unit)
 		}
 		s.shared = append(s.shared, i)
 	}
