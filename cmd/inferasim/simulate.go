@@ -220,7 +220,7 @@ func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep f
 	c := cluster.Config{
 		Source: source, Fleet: s.fleet.Instances, Handoff: s.fleet.Handoff, Host: s.fleet.Host, Seed: seed,
 		Routing: cluster.Routing{
-			Policy: f.routing, OverlapWeight: f.overlapWeight, PrefillWeight: f.prefillWeight, DecodeWeight: f.decodeWeight,
+			Policy: f.routing, OverlapWeight: f.overlapWeight, PrefillWeight: f.prefillWeight, DecodeWeight: f.decodeWeight, PrefixTokens: f.hashTokens,
 			Staleness: units.Seconds(f.stalenessMs / 1e3),
 		},
 		Scoring: cluster.Scoring{

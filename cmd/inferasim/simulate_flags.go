@@ -28,6 +28,7 @@ type simulateFlags struct {
 	overlapWeight                float64
 	prefillWeight, decodeWeight  float64
 	stalenessMs                  float64
+	hashTokens                   int
 	prefixes, prefixLen          int
 	prefixZipf                   float64
 	turns                        float64
@@ -109,6 +110,7 @@ func (f *simulateFlags) bindFleet(fs *pflag.FlagSet) {
 	fs.Var(cli.Float(&f.overlapWeight, 0, 1e6), "des-overlap-weight", "kv-aware: what a block to compute costs, in blocks of load")
 	fs.Var(cli.Float(&f.prefillWeight, 0, 1e6), "des-prefill-overlap-weight", "the same for prefill instances (0 = --des-overlap-weight)")
 	fs.Var(cli.Float(&f.decodeWeight, 0, 1e6), "des-decode-overlap-weight", "the same for decode instances (0 = --des-overlap-weight)")
+	fs.Var(cli.Int(&f.hashTokens, 0, maxTokens), "des-prefix-hash-tokens", "prefix-hash: tokens that count as the beginning of a prompt (0 = 1024)")
 	fs.Var(cli.Float(&f.stalenessMs, 0, maxSeconds), "des-signal-staleness-ms", "how late cache events reach the router")
 	fs.Var(cli.Int(&f.localPrompt, 0, maxTokens), "des-local-prefill-tokens", "prompts with at most so many uncached tokens are computed by the decode instance (0 = none)")
 	fs.Var(cli.Int(&f.layers, 0, 100_000), "des-transfer-layers", "send the cache layer by layer while the prompt is computed: number of layers (0 = afterwards)")

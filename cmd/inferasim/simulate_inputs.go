@@ -50,6 +50,7 @@ func (s *scenario) readTrace() (*recorded, error) {
 	if err := t.Stretch(f.timeScale / f.rateScale); err != nil {
 		return nil, err
 	}
+	workload.MarkUnshared(t.Requests)
 	f.requests = len(t.Requests)
 	r := &recorded{Trace: t, name: name}
 	if span := t.Requests[len(t.Requests)-1].Arrival; span > 0 {

@@ -26,6 +26,8 @@ type Request struct {
 	// Chain are the hashes of its full blocks, Tokens the length of its prompt.
 	Chain  []Hash
 	Tokens int
+	// BlockTokens is the size of a block; 0 when it has none.
+	BlockTokens int
 	// Unshared is how many full blocks it has besides that no other request
 	// shares: a simulation need not hash them.
 	Unshared int
@@ -87,13 +89,16 @@ type Options struct {
 	// OverlapWeight is what a block that must be computed costs, in blocks of
 	// load; NaN is refused, 0 ignores the cache.
 	OverlapWeight float64
+	// PrefixTokens is how much of a prompt counts as its beginning for
+	// prefix-hash; 0 = 1,024.
+	PrefixTokens int
 }
 
 // New returns a policy by name, which learns from index and load. random is
 // for the policies that draw. The error is of kind [ErrPolicy].
 func New(name string, o Options, index *Index, load *Load, random *rand.Rand) (Policy, error) {
-	if !(o.OverlapWeight >= 0) || math.IsInf(o.OverlapWeight, 0) {
-		return nil, fmt.Errorf("%w: overlap weight %v", ErrPolicy, o.OverlapWeight)
+	if !(o.OverlapWeight >= 0) || math.IsInf(o.OverlapWeight, 0) || o.PrefixTokens < 0 {
+		return nil, fmt.Errorf("%w: overlap weight %v, beginnings of %d tokens", ErrPolicy, o.OverlapWeight, o.PrefixTokens)
 	}
 	switch names[name] {
 	case "kv-aware":
@@ -107,7 +112,11 @@ func New(name string, o Options, index *Index, load *Load, random *rand.Rand) (P
 	case "power-of-two":
 		return &powerOfTwo{load, random}, nil
 	case "prefix-hash":
-		return &prefixHash{load: load}, nil
+		tokens := o.PrefixTokens
+		if tokens == 0 {
+			tokens = prefixTokens
+		}
+		return &prefixHash{load: load, tokens: tokens}, nil
 	case "session-affinity":
 		return &sessionAffinity{homes: map[uint64]int{}, fallback: leastOutstanding{load}}, nil
 	}
@@ -188,19 +197,19 @@ func (p *powerOfTwo) Pick(_ *Request, candidates []int) Choice {
 // goes. A worker with more than its bounded share of the requests in flight is
 // passed over (consistent hashing with bounded loads).
 type prefixHash struct {
-	load *Load
-	turn roundRobin
+	load   *Load
+	tokens int
+	turn   roundRobin
 }
 
-// prefixTokens is how much of a prompt counts as its beginning. System prompts
-// that everybody shares must be shorter, or they send everybody to one worker:
-// in Mooncake's conversation trace the first 1,024 tokens tell nobody apart.
-const prefixTokens = 2048
+// prefixTokens is how much of a prompt counts as its beginning unless asked for
+// otherwise. A system prompt that everybody shares must be shorter, or it sends
+// everybody to one worker: Mooncake's conversation trace needs 2,048.
+const prefixTokens = 1024
 
 // beginning returns the hash of a prompt's first tokens; r has blocks.
-func (r *Request) beginning() Hash {
-	block := max(1, r.Tokens/len(r.Chain))
-	return r.Chain[min(len(r.Chain), max(1, prefixTokens/block))-1]
+func (r *Request) beginning(tokens int) Hash {
+	return r.Chain[min(len(r.Chain), max(1, tokens/max(1, r.BlockTokens)))-1]
 }
 
 // boundedLoad is how far above the mean a worker's requests in flight may be,
@@ -219,7 +228,7 @@ func (p *prefixHash) Pick(r *Request, candidates []int) Choice {
 		total += p.load.Outstanding(w)
 	}
 	limit := int(math.Ceil(boundedLoad*float64(total)/float64(len(candidates)))) + slack
-	first := r.beginning()
+	first := r.beginning(p.tokens)
 	best, score := -1, uint64(0)
 	for _, w := range candidates {
 		if p.load.Outstanding(w) >= limit {

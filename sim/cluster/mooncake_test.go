@@ -22,6 +22,7 @@ func conversation(t testing.TB) []workload.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
+	workload.MarkUnshared(all.Requests)
 	return all.Requests
 }
 
@@ -30,7 +31,7 @@ func mooncakeFleet(policy string, requests []workload.Request) Config {
 	s.Pool.ContentTokens = 512
 	// A prompt token costs as much as on a large GPU.
 	s.Prices = NewPrices(linear{fixed: 4e-3, sequence: 10e-6, kv: 30e-9, prompt: 25e-6}, 1)
-	return Config{Source: workload.Replay(requests), Fleet: fleetOf(s, 8), Routing: Routing{Policy: policy, OverlapWeight: 8}}
+	return Config{Source: workload.Replay(requests), Fleet: fleetOf(s, 8), Routing: Routing{Policy: policy, OverlapWeight: 1}}
 }
 
 // The more a policy knows of caches, the more it finds in them. Without any

@@ -19,6 +19,8 @@ type Routing struct {
 	// mixed instances; PrefillWeight and DecodeWeight replace it for their
 	// roles when not 0.
 	OverlapWeight, PrefillWeight, DecodeWeight float64
+	// PrefixTokens is how much of a prompt prefix-hash looks at; 0 = 1,024.
+	PrefixTokens int
 	// Staleness is how long cache events take to the router.
 	Staleness units.Seconds
 }
@@ -71,7 +73,7 @@ func newRouter(f *fleet) (*router, error) {
 		if own := [...]float64{0, c.PrefillWeight, c.DecodeWeight}[role]; own != 0 {
 			weight = own
 		}
-		p, err := routing.New(name, routing.Options{OverlapWeight: weight}, r.index, r.load, f.random("routing to "+Role(role).String()))
+		p, err := routing.New(name, routing.Options{OverlapWeight: weight, PrefixTokens: c.PrefixTokens}, r.index, r.load, f.random("routing to "+Role(role).String()))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 		}
@@ -181,14 +183,11 @@ func (r *router) pick(fl *flight, role Role) int {
 	}
 	block := r.f.instances[candidates[0]].core.Pool().ContentTokens()
 	q := &fl.picked.request
-	*q = routing.Request{Chain: q.Chain[:0], Tokens: fl.w.Input, Session: fl.w.Session}
-	if fl.w.Content == nil {
-		q.Unshared = fl.w.Input / block
-	} else {
-		for _, h := range r.chain(fl, block) {
-			q.Chain = append(q.Chain, routing.Hash(h))
-		}
+	*q = routing.Request{Chain: q.Chain[:0], Tokens: fl.w.Input, BlockTokens: block, Session: fl.w.Session}
+	for _, h := range r.chain(fl, block) {
+		q.Chain = append(q.Chain, routing.Hash(h))
 	}
+	q.Unshared = fl.w.Input/block - len(q.Chain)
 	c := r.policies[role].Pick(q, candidates)
 	fl.picked.worker, fl.picked.noted = c.Worker, true
 	r.load.Sent(c.Worker, q)

@@ -436,7 +436,7 @@ func (c *Core) count(r *Request, hit int, now units.Time) {
 	st.HitTokens += int64(hit)
 	if r.Content != nil {
 		st.Lookups++
-		st.Blocks += int64(len(r.chain))
+		st.Blocks += int64(r.Input / c.pool.ContentTokens())
 		st.BlockHits += int64(hit / c.pool.ContentTokens())
 		if hit > 0 {
 			st.Hits++

@@ -48,10 +48,11 @@ func (r *Request) remaining() int { return r.Output - r.Generated }
 // length is the tokens of the request that exist: prompt and answer so far.
 func (r *Request) length() int { return r.Input + r.Generated }
 
-// ChainOf appends to dst the hashes of the full blocks of a prompt. A prompt
-// without content has none. text is left at the end of the prompt.
+// ChainOf appends to dst the hashes of the full granules of a prompt, as far as
+// another request may hold them; one without content has none. text is left at
+// the end of that.
 func ChainOf(dst []kvcache.Hash, r *workload.Request, block int, text *kvcache.Chain) []kvcache.Hash {
-	for _, s := range r.Content {
+	for _, s := range r.Shared() {
 		dst = text.Append(dst, s.ID, 0, s.Tokens, block)
 	}
 	return dst

@@ -118,6 +118,8 @@ func (g *generator) next() (Request, bool) {
 	}
 	if turns > 1 {
 		r.Session, r.Answer = uint64(n)+1, g.answer(n, 0)
+	} else if r.Content != nil {
+		r.Unshared = r.Input - shared
 	}
 	return r, true
 }

@@ -21,6 +21,9 @@ type Request struct {
 	// Content is what the prompt is made of, in order; the tokens add up to
 	// Input. Nil means that it shares nothing with any other request.
 	Content []Segment
+	// Unshared is how many tokens at the end of the Content no other request
+	// holds, where that is known: nobody needs to look for them.
+	Unshared int
 	// Answer identifies what the request generates, so that a later turn can
 	// hold it in its Content; 0 means that no request does.
 	Answer uint64
@@ -34,6 +37,39 @@ type Request struct {
 	// Priority orders the queue of an engine that has priorities: smaller is
 	// served first.
 	Priority int
+}
+
+// Shared returns the leading part of the content that other requests may hold,
+// too.
+func (r *Request) Shared() []Segment {
+	left := r.Unshared
+	for i := len(r.Content); i > 0; i-- {
+		if left -= r.Content[i-1].Tokens; left < 0 {
+			return r.Content[:i]
+		}
+	}
+	return nil
+}
+
+// MarkUnshared finds how much of each request's content no other holds: all
+// requests of a workload are given, and none of their answers is held by any.
+func MarkUnshared(requests []Request) {
+	holders := map[uint64]int{}
+	for i := range requests {
+		for _, s := range requests[i].Content {
+			holders[s.ID]++
+		}
+	}
+	for i := range requests {
+		r := &requests[i]
+		if r.Answer != 0 {
+			continue
+		}
+		r.Unshared = 0
+		for k := len(r.Content) - 1; k >= 0 && holders[r.Content[k].ID] == 1; k-- {
+			r.Unshared += r.Content[k].Tokens
+		}
+	}
 }
 
 // Source yields the requests of a workload in order of arrival. Some arrivals
