@@ -11,6 +11,7 @@ import (
 	"infera/sim/planner"
 	"infera/sim/report"
 	"infera/sim/report/page"
+	"infera/sim/report/simulation"
 	"infera/sim/step"
 )
 
@@ -25,13 +26,15 @@ const (
 
 func (a *app) projectCommand() *cobra.Command {
 	var f requestFlags
+	var sim simulateFlags
 	var explain bool
 	show := showBoth
 	cmd := &cobra.Command{
 		Use: "project", Aliases: []string{"inference"},
 		Short: "Project latency, throughput, memory and cost of one recipe",
 		Long: "Project latency, throughput, memory and cost of one recipe.\n\n" +
-			"Exit code 4 says that the recipe does not fit; the output then holds the reason and what would help.",
+			"Exit code 4 says that the recipe does not fit; the output then holds the reason and what would help.\n\n" +
+			"With --arrival-model, --des-closed-loop or a recorded workload a simulation of the recipe follows, as `inferasim simulate` prints it.",
 		Example: "  inferasim project --model openai/gpt-oss-120b --gpu-arch mi355x --tp 2 --input-len 1024 --output-len 1024 \\\n" +
 			"      --max-concurrency 32 --profiling-mode simulate\n" +
 			"  inferasim project --launch \"vllm serve ./DeepSeek-R1 -tp 8\" --gpu-arch mi300x --profiling-mode simulate --explain",
@@ -47,17 +50,33 @@ func (a *app) projectCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			result, err := a.simulateAfter(cmd.Context(), q, &f, &sim, &p)
+			if err != nil {
+				return err
+			}
 			p.HideMemory, p.HidePerformance = show == showPerformance, show == showMemory
 			err = a.Emit(cli.Report{JSON: p, CSV: p.Records(), Text: func(w io.Writer, width int) error {
-				if err := p.WriteTable(w, a.page(width)); err != nil || !explain {
+				if err := p.WriteTable(w, a.page(width)); err != nil {
 					return err
 				}
-				return p.WriteExplain(w, a.page(width))
+				if explain {
+					if err := p.WriteExplain(w, a.page(width)); err != nil {
+						return err
+					}
+				}
+				if result == nil {
+					return nil
+				}
+				if _, err := fmt.Fprintln(w); err != nil {
+					return err
+				}
+				return simulation.Table(w, result, a.page(width))
 			}})
 			return verdict(err, p.Feasible, p.Reason)
 		},
 	}
 	f.bind(cmd.Flags())
+	sim.bind(cmd.Flags())
 	cmd.Flags().Var(cli.Choice(&show, showBoth, showPerformance, showMemory), "inference-mode", "parts of the table to print")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the waterfall of one decode step and of one prompt")
 	return cmd

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"infera/internal/cli"
 	"infera/internal/units"
@@ -81,6 +83,45 @@ func (a *app) simulate(ctx context.Context, q *question, r *requestFlags, f *sim
 		JSON: simulation.JSON(result), CSV: simulation.CSV(result),
 		Text: func(w io.Writer, width int) error { return simulation.Table(w, result, a.page(width)) },
 	})
+}
+
+// simulateAfter simulates the recipe of a projection when arrivals are asked for
+// and adds the answer to it; nil when they are not.
+func (a *app) simulateAfter(ctx context.Context, q *question, r *requestFlags, f *simulateFlags, p *report.Projection) (*cluster.Result, error) {
+	s := &scenario{app: a, q: q, r: r, f: f}
+	asked := f.closedLoop || f.workloadFile != "" || f.mooncakeTrace != "" ||
+		a.Settings.Origin("arrival-model") != cli.FromDefault && r.arrivalModel != "none" && r.arrivalModel != "closed"
+	if !asked {
+		return nil, s.refuseAll()
+	}
+	if !p.Feasible {
+		return nil, nil
+	}
+	if err := s.prepare(); err != nil || !s.fleet.Feasible {
+		return nil, err
+	}
+	result, err := s.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.describe(result)
+	if p.Simulation, err = json.Marshal(simulation.JSON(result)); err != nil {
+		return nil, fmt.Errorf("encode simulation: %w", err)
+	}
+	return result, s.writeFiles(ctx, result)
+}
+
+// refuseAll refuses the flags of a simulation where there is none.
+func (s *scenario) refuseAll() error {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(simulateFlags).bind(fs)
+	var err error
+	fs.VisitAll(func(f *pflag.Flag) {
+		if err == nil && s.app.Settings.Origin(f.Name) != cli.FromDefault {
+			err = cli.Errorf(cli.BadInput, "--%s has no effect: it needs a simulation, which --arrival-model, --des-closed-loop or a recorded workload asks for", f.Name)
+		}
+	})
+	return err
 }
 
 // prepare resolves what the runs have in common.

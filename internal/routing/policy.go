@@ -226,7 +226,7 @@ func (p *prefixHash) Pick(r *Request, candidates []int) Choice {
 	for _, w := range candidates {
 		total += p.load.Outstanding(w)
 	}
-	limit := int(math.Ceil(boundedLoad*float64(total)/float64(len(candidates))))
+	limit := int(math.Ceil(boundedLoad * float64(total) / float64(len(candidates))))
 	first := r.beginning(p.tokens)
 	best, score := -1, uint64(0)
 	for _, w := range candidates {

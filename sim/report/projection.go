@@ -25,6 +25,9 @@ type Projection struct {
 	Suggestions List[Suggestion] `json:"suggestions"`
 	// Launch holds the fate of each argument of an engine command line.
 	Launch List[Argument] `json:"launch,omitempty"`
+	// Simulation is the simulation of the same recipe, as JSON; absent when none
+	// was asked for.
+	Simulation json.RawMessage `json:"simulation,omitempty"`
 	// ID is the caller's name for this candidate, as JSON; absent when empty.
 	ID json.RawMessage `json:"id,omitempty"`
 
