@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// small is a short simulation of Llama-3.1-8B on one MI300X.
+func small(more ...string) []string {
+	return append([]string{
+		"simulate", "--model", "llama3.1_8B", "--gpu-arch", "mi300x", "--profiling-mode", "simulate",
+		"--input-len", "256", "--output-len", "32", "--des-num-requests", "60",
+	}, more...)
+}
+
+func TestSimulateJSON(t *testing.T) {
+	t.Parallel()
+	o := run(t, small("--request-rate", "10", "--slo-ttft-ms", "1000", "-o", "json")...)
+	o.want(t, 0)
+	v := o.object(t)
+	for path, want := range map[string]any{
+		"schema": "inferasim.simulation/v1", "requests.offered": 60.0, "requests.completed": 60.0, "requests.rejected": 0.0,
+		"saturated": false, "arrival_model": "poisson", "attainment": 1.0,
+	} {
+		if got := at(t, v, path); got != want {
+			t.Errorf("%s = %v, want %v", path, got, want)
+		}
+	}
+	ttft, admitted, e2e := number(t, v, "ttft_ms.mean"), number(t, v, "ttft_from_admit_ms.mean"), number(t, v, "e2e_ms.mean")
+	if !(0 < admitted && admitted < ttft && ttft < e2e) {
+		t.Errorf("TTFT from admission %v, TTFT %v, end to end %v", admitted, ttft, e2e)
+	}
+	// TTFT, then 31 gaps of the mean time per token.
+	if sum := ttft + 31*number(t, v, "tpot_ms.mean"); sum < 0.999*e2e || sum > 1.001*e2e {
+		t.Errorf("TTFT and 31 tokens are %v ms, end to end %v", sum, e2e)
+	}
+	if again := run(t, small("--request-rate", "10", "--slo-ttft-ms", "1000", "-o", "json")...); again.out != o.out {
+		t.Error("two runs of one command differ")
+	}
+}
+
+func TestSimulateWays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		args []string
+		text string
+	}{
+		{"closed loop", []string{"--max-concurrency", "8"}, "8 clients"},
+		{"fleet", []string{"--request-rate", "40", "--replicas", "4", "--des-routing", "kv", "--des-num-prefixes", "5", "--des-signal-staleness-ms", "50"}, "Instances"},
+		{"pools", []string{"--request-rate", "20", "--disaggregate", "--prefill-replicas", "2", "--decode-replicas", "1", "--des-local-prefill-tokens", "64"}, "prefill"},
+		{"sessions and tiers", []string{"--request-rate", "5", "--des-session-turns", "3", "--des-session-think-s", "1", "--des-tier", "dram:64GiB:50", "--des-kv-blocks", "60"}, "dram"},
+		{"sglang", []string{"--request-rate", "20", "--engine", "sglang", "--des-longest-prefix", "--des-num-prefixes", "3"}, "sglang"},
+		{"speculation", []string{"--request-rate", "20", "--speculative-num-tokens", "3", "--speculative-acceptance-rate", "0.7", "--speculative-draft-cost-factor", "0.05"}, "TPOT"},
+		{"fault", []string{"--request-rate", "20", "--replicas", "2", "--des-fault", "crash@1+1:1"}, "crash"},
+		{"autoscaler", []string{"--request-rate", "60", "--des-num-requests", "2000", "--des-autoscale", "queue", "--des-autoscale-interval-s", "2", "--des-cold-start-s", "3"}, "Scaling"},
+		{"seeds", []string{"--request-rate", "20", "--des-seeds", "3"}, "3 runs pooled"},
+		{"waterfall", []string{"--request-rate", "20", "--explain-request", "7"}, "Request 7"},
+		{"sweep", []string{"--request-rate", "20", "--des-num-requests", "300", "--des-sweep", "--slo-tpot-ms", "40"}, "Knee"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := run(t, small(c.args...)...)
+			o.want(t, 0)
+			if !strings.Contains(strings.ToLower(o.out), strings.ToLower(c.text)) {
+				t.Errorf("output lacks %q:\n%s", c.text, o.out)
+			}
+		})
+	}
+}
+
+func TestSimulateFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	page, steps, chart := filepath.Join(dir, "page.html"), filepath.Join(dir, "steps.jsonl"), filepath.Join(dir, "steps.json")
+	o := run(t, small("--request-rate", "10", "--html", page, "--des-dump-steps", steps, "--des-dump-trace", chart, "-o", "json")...)
+	o.want(t, 0)
+	html, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(html), "<html") {
+		t.Errorf("page: %v, %d bytes", err, len(html))
+	}
+	log, err := os.ReadFile(steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	if want := number(t, o.object(t), "batch.num_steps"); float64(len(lines)) != want {
+		t.Errorf("%d steps written, %v counted", len(lines), want)
+	}
+	var first map[string]any
+	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || first["num_prefill_reqs"] != 1.0 {
+		t.Errorf("first step %v, %v", first, err)
+	}
+	if data, err := os.ReadFile(chart); err != nil || !json.Valid(data) {
+		t.Errorf("trace of steps: %v, %d bytes", err, len(data))
+	}
+}
+
+func TestSimulateTrace(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": 1024, "output_length": 16, "hash_ids": [1, %d]}`+"\n", 100*i, 2+i%4)
+	}
+	path := filepath.Join(t.TempDir(), "trace.jsonl")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := run(t, "simulate", "--model", "llama3.1_8B", "--gpu-arch", "mi300x", "--profiling-mode", "simulate", "--des-mooncake-trace", path, "--rate-scale", "2", "-o", "json")
+	o.want(t, 0)
+	v := o.object(t)
+	// 20 prompts of two blocks. The first finds nothing, the other three of the
+	// first round one block; the last 16 could find both but must compute their
+	// last token, so that one block it is again.
+	if hits := number(t, v, "cache.block_hits"); hits != 19 {
+		t.Errorf("%v blocks found, want 19", hits)
+	}
+	// 1.9 s at twice the rate.
+	if rate := number(t, v, "offered_req_s"); rate < 20 || rate > 22 {
+		t.Errorf("offered %v requests/s, want 20 in 0.95 s", rate)
+	}
+	for _, c := range []struct{ name, content, text string }{
+		{"no arrival", `{"input_length": 10, "output_length": 1}` + "\n", "line 1"},
+		{"cut off", `{"timestamp": 1, "input_length": 10`, "line 1"},
+		{"negative", `{"timestamp": 1, "input_length": -10, "output_length": 1, "hash_ids": [1]}`, "line 1"},
+		{"empty", "", "empty"},
+	} {
+		bad := filepath.Join(t.TempDir(), "bad.jsonl")
+		if err := os.WriteFile(bad, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := run(t, "simulate", "--model", "llama3.1_8B", "--gpu-arch", "mi300x", "--profiling-mode", "simulate", "--des-mooncake-trace", bad)
+		o.want(t, 2)
+		if !strings.Contains(o.err, c.text) || strings.Contains(o.err, "goroutine") {
+			t.Errorf("%s: %q, want a mention of %q", c.name, o.err, c.text)
+		}
+	}
+}
+
+func TestSimulateRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{[]string{"--request-rate", "10", "--des-routing", "kv-awre"}, 2, "kv-aware"},
+		{[]string{"--request-rate", "10", "--des-client-think-ms", "5"}, 2, "closed loop"},
+		{[]string{"--request-rate", "10", "--des-prefix-zipf", "1"}, 2, "--des-num-prefixes"},
+		{[]string{"--request-rate", "10", "--des-tier", "dram:5"}, 2, "--des-tier"},
+		{[]string{"--request-rate", "10", "--des-tier", "dram:-5:1"}, 2, "dram"},
+		{[]string{"--request-rate", "10", "--des-fault", "crash@x+1"}, 2, "--des-fault"},
+		{[]string{"--request-rate", "10", "--des-fault", "crash@1+1:9"}, 2, "instance 9"},
+		{[]string{"--request-rate", "10", "--des-range-ratio", "1.5"}, 2, "des-range-ratio"},
+		{[]string{"--request-rate", "10", "--des-num-requests", "0"}, 2, "des-num-requests"},
+		{[]string{"--request-rate", "nan"}, 2, "request-rate"},
+		{[]string{"--max-concurrency", "4", "--des-sweep"}, 2, "--des-sweep"},
+		{[]string{"--request-rate", "10", "--des-mixed-chunk"}, 2, "SGLang"},
+		{[]string{"--request-rate", "10", "--des-instances", "2", "--replicas", "3"}, 2, "--replicas"},
+		{[]string{"--request-rate", "10", "--des-cache-shares-pool=false"}, 2, "one pool"},
+		{[]string{"--des-workload-file", "nowhere.jsonl"}, 2, "nowhere.jsonl"},
+		{[]string{"--request-rate", "10", "--des-autoscale", "latency"}, 2, "--slo-ttft-ms"},
+		{[]string{"--request-rate", "10", "--max-context-len", "10000000"}, 4, ""},
+	} {
+		o := run(t, small(c.args...)...)
+		o.want(t, c.code)
+		if !strings.Contains(o.err, c.text) || strings.Contains(o.err, "goroutine") || strings.Count(strings.TrimSpace(o.err), "\n") > 1 {
+			t.Errorf("%v: %q, want one line with %q", c.args, o.err, c.text)
+		}
+	}
+}
