@@ -42,7 +42,8 @@ func (m *measure) result() *Result {
 	return r
 }
 
-// bars is the number of bars of a histogram.
+// bars is the number of bars of a histogram, of equal ratio: latencies span
+// orders of magnitude.
 const bars = 60
 
 // histograms adds the distributions of the scored requests for charts.
@@ -57,13 +58,13 @@ func (m *measure) histograms(r *Result, scored []metrics.Record) {
 		for i := range scored {
 			values[i] = q.of(&scored[i])
 		}
-		r.Histograms = append(r.Histograms, Histogram{Metric: q.metric, Bins: metrics.Histogram(values, bars, false)})
+		r.Histograms = append(r.Histograms, Histogram{Metric: q.metric, Bins: metrics.Histogram(values, bars, true)})
 	}
 	var gaps metrics.Sketch
 	for _, g := range m.gaps {
 		gaps.Merge(g)
 	}
-	bins := gaps.Histogram(bars, false)
+	bins := gaps.Histogram(bars, true)
 	for i := range bins {
 		bins[i].Low, bins[i].High = bins[i].Low/1e9, bins[i].High/1e9
 	}
