@@ -63,6 +63,16 @@ func tie(level int, c software.Coefficient) software.Coefficient {
 	return c
 }
 
+// family returns the coefficient that stands for those c tends to move with:
+// an engine whose kernels of one format are slow mostly has slow kernels of the
+// others, too.
+func family(c software.Coefficient) software.Coefficient {
+	if c >= software.GEMMDecodeBF16 && c <= software.MoEPrefillINT4 {
+		return software.GEMMDecodeBF16
+	}
+	return tie(LevelBuild, c)
+}
+
 // Options steer a fit.
 type Options struct {
 	// Start holds the values the effects multiply.
@@ -74,6 +84,9 @@ type Options struct {
 	// Deviation is the prior standard deviation of the log effects: common
 	// first, then one per level.
 	Deviation [NumLevels + 1]float64
+	// Family is the prior standard deviation of the log effects that all
+	// coefficients of a family share, one per level; 0 = none.
+	Family [NumLevels]float64
 	// TPOTNoise and TTFTNoise are the log-standard deviations of a measurement.
 	TPOTNoise, TTFTNoise float64
 	// Iterations bounds the Gauss-Newton steps.
@@ -87,17 +100,42 @@ type Options struct {
 // Defaults returns the options used for the shipped efficiencies.
 func Defaults() Options {
 	return Options{
-		Deviation: [NumLevels + 1]float64{1.0, 0.4, 0.2, 0.2, 0.12, 0.25},
+		Deviation: [NumLevels + 1]float64{1.0, 0.3, 0.15, 0.15, 0.10, 0.25},
+		Family:    [NumLevels]float64{0.2, 0.15, 0.15, 0.1, 0},
 		TPOTNoise: 0.08, TTFTNoise: 0.40, Iterations: 60, Workers: 2,
 	}
 }
 
-// effect identifies one unknown: a coefficient at one group of one level
-// (level -1 = common).
+// effect identifies one unknown: a coefficient, or the family it stands for, at
+// one group of one level (level -1 = common).
 type effect struct {
 	level       int
 	group       string
 	coefficient software.Coefficient
+	family      bool
+}
+
+// deviation is the prior standard deviation of an effect.
+func (o *Options) deviation(e effect) float64 {
+	if e.family {
+		return o.Family[e.level]
+	}
+	return o.Deviation[e.level+1]
+}
+
+// effectsOf calls do for every effect that moves a coefficient of a point in
+// the groups of levels.
+func (o *Options) effectsOf(levels *[NumLevels]string, c software.Coefficient, do func(effect)) {
+	do(effect{level: -1, coefficient: c})
+	for l, g := range levels {
+		if g == "" {
+			continue
+		}
+		do(effect{level: l, group: g, coefficient: tie(l, c)})
+		if o.Family[l] > 0 {
+			do(effect{level: l, group: g, coefficient: family(c), family: true})
+		}
+	}
 }
 
 // Model holds fitted effects.
@@ -121,14 +159,11 @@ func (m *Model) At(levels [NumLevels]string) software.Efficiency {
 
 func (m *Model) sum(levels [NumLevels]string, c software.Coefficient) float64 {
 	var s float64
-	if i, ok := m.index[effect{-1, "", c}]; ok {
-		s += m.x[i]
-	}
-	for l, g := range levels {
-		if i, ok := m.index[effect{l, g, tie(l, c)}]; ok {
+	m.opt.effectsOf(&levels, c, func(e effect) {
+		if i, ok := m.index[e]; ok {
 			s += m.x[i]
 		}
-	}
+	})
 	return s
 }
 
@@ -292,7 +327,7 @@ func (s *solver) loss(terms []term) float64 {
 		sum += t.weight * (tails + 1) / 2 * math.Log1p(r*r/tails)
 	}
 	for i, e := range s.m.effects {
-		d := s.m.x[i] / s.m.opt.Deviation[e.level+1]
+		d := s.m.x[i] / s.m.opt.deviation(e)
 		sum += d * d / 2
 	}
 	return sum
@@ -367,19 +402,13 @@ func (s *solver) candidates(i int) []software.Coefficient {
 }
 
 func (s *solver) register(p *Point, c software.Coefficient) {
-	add := func(e effect) {
+	s.m.opt.effectsOf(&p.Levels, c, func(e effect) {
 		if _, ok := s.m.index[e]; !ok {
 			s.m.index[e] = len(s.m.effects)
 			s.m.effects = append(s.m.effects, e)
 			s.m.x = append(s.m.x, 0)
 		}
-	}
-	add(effect{-1, "", c})
-	for l, g := range p.Levels {
-		if g != "" {
-			add(effect{l, g, tie(l, c)})
-		}
-	}
+	})
 }
 
 // effectsOf returns the effects that a row of the Jacobian depends on, each
@@ -397,12 +426,7 @@ func (s *solver) effectsOf(row int, at []int, slope []float64) ([]int, []float64
 		at, slope = append(at, i), append(slope, v)
 	}
 	for k, c := range j.coefficient {
-		add(effect{-1, "", c}, j.slope[k])
-		for l, g := range p.Levels {
-			if g != "" {
-				add(effect{l, g, tie(l, c)}, j.slope[k])
-			}
-		}
+		s.m.opt.effectsOf(&p.Levels, c, func(e effect) { add(e, j.slope[k]) })
 	}
 	return at, slope
 }
@@ -432,7 +456,8 @@ func (s *solver) solve(lambda float64) ([]float64, error) {
 		}
 	}
 	for i, e := range s.m.effects {
-		prior := 1 / (s.m.opt.Deviation[e.level+1] * s.m.opt.Deviation[e.level+1])
+		d := s.m.opt.deviation(e)
+		prior := 1 / (d * d)
 		b[i] -= prior * s.m.x[i]
 		a.SetSym(i, i, a.At(i, i)*(1+lambda)+prior)
 	}

@@ -63,11 +63,12 @@ func (s *Sample) Levels() [NumLevels]string {
 	}
 }
 
-// build names the single build of a sample; points that mix builds have none.
+// build names the single build of a sample or, when it is a median over builds,
+// their span: points of one span mix the same builds.
 func (s *Sample) build(stack string) string {
 	r := s.Request.Release
 	if r.Mixed() {
-		return ""
+		return stack + "|" + r.From.String() + ".." + r.To.String()
 	}
 	return stack + "|" + r.Date.String()
 }

@@ -61,7 +61,7 @@ func (a *app) execute(ctx context.Context) int {
 			"      --input-len 1024 --output-len 1024 --max-concurrency 32 --profiling-mode simulate",
 	}
 	root.AddCommand(
-		a.projectCommand(), a.simulateCommand(), a.fitCommand(), a.validateCommand(), a.calibrateCommand(), a.modelCommand(), a.hardwareCommand(),
+		a.projectCommand(), a.simulateCommand(), a.traceCommand(), a.fitCommand(), a.validateCommand(), a.calibrateCommand(), a.modelCommand(), a.hardwareCommand(),
 		a.EnvCommand(), a.CompletionCommand(), a.ManCommand(), a.VersionCommand(),
 	)
 	return a.Main(ctx, root)
@@ -89,7 +89,7 @@ func kindOf(err error) cli.Kind {
 		kernel.ErrNoCurves, software.ErrEngine, software.ErrRelease, launch.ErrBadCommand,
 		memory.ErrRequest, enginelog.ErrNothing, moe.ErrCoverage,
 		planner.ErrBadRequest, steady.ErrBadWorkload, accuracy.ErrBadTable,
-		cluster.ErrConfig, engine.ErrOptions, kvcache.ErrOptions, workload.ErrSpec, trace.ErrTrace, routing.ErrPolicy,
+		cluster.ErrConfig, engine.ErrOptions, kvcache.ErrOptions, workload.ErrSpec, trace.ErrTrace, routing.ErrPolicy, routing.ErrOptions,
 	} {
 		if errors.Is(err, bad) {
 			return cli.BadInput

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"encoding/binary"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 )
@@ -14,10 +15,15 @@ type Hash uint64
 // ids, little-endian. A trailing partial block has none. Engines hash in ways
 // of their own; a router that hashes the token ids itself serves them all.
 func Chain(dst []Hash, tokens []uint32, block int) []Hash {
-	if block < 1 {
+	if block < 1 || len(tokens) < block {
 		return dst
 	}
-	buffer := make([]byte, 0, 8+4*block)
+	// Blocks of usual sizes need no memory of their own.
+	var room [8 + 4*256]byte
+	buffer := room[:0]
+	if n := 8 + 4*block; n > len(room) {
+		buffer = make([]byte, 0, n)
+	}
 	var parent Hash
 	for len(tokens) >= block {
 		buffer = binary.LittleEndian.AppendUint64(buffer[:0], uint64(parent))
@@ -31,5 +37,6 @@ func Chain(dst []Hash, tokens []uint32, block int) []Hash {
 	return dst
 }
 
-// ImageKey identifies an image by its reference, a URL or inline data.
-func ImageKey(reference string) Hash { return Hash(xxh3.HashString(reference)) }
+// ImageKey identifies an image by its reference, a URL or inline data; spaces
+// around it do not count.
+func ImageKey(reference string) Hash { return Hash(xxh3.HashString(strings.TrimSpace(reference))) }

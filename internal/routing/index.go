@@ -2,7 +2,9 @@ package routing
 
 import "math/bits"
 
-// Index knows which workers hold which blocks. Workers are small numbers.
+// Index knows which workers hold which blocks, and which images they saw.
+// Workers are small numbers. A set of hashes is all it is: the order of events,
+// duplicates and blocks whose parents are not known make no difference.
 type Index struct {
 	// words is the number of 64-bit words of a worker set.
 	words int
@@ -11,7 +13,12 @@ type Index struct {
 	// that no block has any more.
 	sets []uint64
 	free []int32
-	held []int // blocks by worker
+	// By worker: the blocks held, how many at most (0 = any number), with a
+	// limit the order in which they were last used, and the images.
+	held   []int
+	limits []int
+	used   []recency[Hash]
+	images []imageSet
 }
 
 // NewIndex returns an index of no blocks.
@@ -36,6 +43,9 @@ func (x *Index) set(i int32) []uint64 {
 func (x *Index) widen(worker int) {
 	for worker >= len(x.held) {
 		x.held = append(x.held, 0)
+		x.limits = append(x.limits, 0)
+		x.used = append(x.used, recency[Hash]{})
+		x.images = append(x.images, imageSet{})
 	}
 	need := worker/64 + 1
 	if need <= x.words {
@@ -46,6 +56,15 @@ func (x *Index) widen(worker int) {
 		copy(wide[i*need:], x.sets[i*x.words:(i+1)*x.words])
 	}
 	x.sets, x.words = wide, need
+}
+
+// Limit clears a worker and bounds how many blocks it is taken to hold, the size
+// of its cache: where news of removals is lost, what was not used for longest is
+// forgotten. 0 is no bound.
+func (x *Index) Limit(worker, blocks int) {
+	x.widen(worker)
+	x.Cleared(worker)
+	x.limits[worker] = max(0, blocks)
 }
 
 // Stored notes that a worker holds a block.
@@ -65,9 +84,28 @@ func (x *Index) Stored(worker int, h Hash) {
 		x.find[h] = i
 	}
 	word, bit := &x.set(i)[worker/64], uint64(1)<<(worker%64)
-	if *word&bit == 0 {
+	known := *word&bit != 0
+	if !known {
 		*word |= bit
 		x.held[worker]++
+	}
+	if limit := x.limits[worker]; limit > 0 {
+		x.used[worker].touch(h, known)
+		if x.held[worker] > limit {
+			oldest := x.used[worker].oldest()
+			x.drop(worker, oldest, x.find[oldest])
+		}
+	}
+}
+
+// touch notes that a worker uses blocks it holds. The last ones of a chain count
+// as used first, so that they are forgotten before those they rest on.
+func (x *Index) touch(worker int, chain []Hash) {
+	if worker >= len(x.limits) || x.limits[worker] == 0 {
+		return
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		x.used[worker].touch(chain[i], true)
 	}
 }
 
@@ -75,35 +113,60 @@ func (x *Index) Stored(worker int, h Hash) {
 // hold is no error: events may be lost.
 func (x *Index) Removed(worker int, h Hash) {
 	i, ok := x.find[h]
-	if !ok || worker >= len(x.held) {
+	if !ok || worker >= len(x.held) || !x.drop(worker, h, i) {
 		return
 	}
-	x.drop(worker, h, i)
+	if x.limits[worker] > 0 {
+		x.used[worker].forget(h)
+	}
 }
 
-func (x *Index) drop(worker int, h Hash, i int32) {
+// drop takes a worker out of a block's set, and the block when that is empty. It
+// reports whether the worker was in it.
+func (x *Index) drop(worker int, h Hash, i int32) bool {
 	set := x.set(i)
-	if bit := uint64(1) << (worker % 64); set[worker/64]&bit != 0 {
-		set[worker/64] &^= bit
-		x.held[worker]--
+	bit := uint64(1) << (worker % 64)
+	if set[worker/64]&bit == 0 {
+		return false
 	}
+	set[worker/64] &^= bit
+	x.held[worker]--
 	for _, w := range set {
 		if w != 0 {
-			return
+			return true
 		}
 	}
 	delete(x.find, h)
 	x.free = append(x.free, i)
+	return true
 }
 
-// Cleared notes that a worker holds nothing.
+// Cleared notes that a worker holds nothing: it emptied its cache, started again
+// or is gone.
 func (x *Index) Cleared(worker int) {
-	if worker >= len(x.held) || x.held[worker] == 0 {
+	if worker >= len(x.held) {
+		return
+	}
+	x.used[worker], x.images[worker] = recency[Hash]{}, imageSet{}
+	if x.held[worker] == 0 {
 		return
 	}
 	for h, i := range x.find {
 		x.drop(worker, h, i)
 	}
+}
+
+// knownImages returns how many images a worker saw lately.
+func (x *Index) knownImages(worker int, images []Hash) int {
+	if worker >= len(x.images) {
+		return 0
+	}
+	return x.images[worker].known(images)
+}
+
+func (x *Index) sawImages(worker int, images []Hash) {
+	x.widen(worker)
+	x.images[worker].remember(images)
 }
 
 // Matches fills hits, by worker, with the number of leading blocks of a chain

@@ -1,5 +1,10 @@
 package routing
 
+import (
+	"math"
+	"math/rand/v2"
+)
+
 // What hints make of the overlap weight, what an image counts against a block,
 // and how many images of a worker are remembered.
 const (
@@ -14,13 +19,13 @@ const (
 //
 //	cost = weight (blocks - hits) + image weight (images - known) + active + recent
 //
-// The blocks are the same for all workers, so that the hits are written as a
-// credit. Ties go to the less loaded, then to the first.
+// The blocks are the same for all workers, so that it is the hits, a credit, that
+// decide. Ties go to the less loaded, then to the first.
 type kvAware struct {
-	weight float64
+	o      Options
 	index  *Index
 	load   *Load
-	images map[int]*imageSet
+	random *rand.Rand
 
 	hits  []int
 	alive []uint64
@@ -32,29 +37,29 @@ func (p *kvAware) Pick(r *Request, candidates []int) Choice {
 			p.hits = append(p.hits, 0)
 		}
 	}
-	weight := p.weight
-	switch r.Hint {
-	case HintLong:
-		weight *= longFactor
-	case HintNone:
-		weight *= noneFactor
-	}
 	p.load.fade()
 	p.alive = p.index.Matches(r.Chain, p.hits, p.alive)
-	overlap, image := weight, 0.0
-	if len(r.Images) > 0 {
-		overlap, image = 0, weight*imageWeight
-	}
+	overlap, image := p.weights(r)
+	limit := p.limit(candidates)
 	blocks := len(r.Chain) + r.Unshared
-	best, least := Choice{Worker: -1}, 0.0
+	best, score, least := Choice{Worker: -1}, 0.0, 0.0
 	for _, w := range candidates {
+		if p.load.Outstanding(w) > limit {
+			continue
+		}
 		load := float64(p.load.Active(w)) + p.load.Recent(w)
 		cost := overlap*float64(blocks-p.hits[w]) + load
 		if image > 0 {
-			cost += image * float64(len(r.Images)-p.images[w].known(r.Images))
+			cost += image * float64(len(r.Images)-p.index.knownImages(w, r.Images))
 		}
-		if best.Worker < 0 || cost < best.Cost || cost == best.Cost && load < least {
-			best, least = Choice{Worker: w, Hits: p.hits[w], Cost: cost}, load
+		s := cost
+		if p.o.Temperature > 0 {
+			// The least after subtracting Gumbel noise is a draw with odds that
+			// fall exponentially with the cost.
+			s += p.o.Temperature * math.Log(p.random.ExpFloat64())
+		}
+		if best.Worker < 0 || s < score || s == score && load < least {
+			best, score, least = Choice{Worker: w, Hits: p.hits[w], Cost: cost}, s, load
 		}
 	}
 	// A short prompt counts as one block, one that is cached as nothing.
@@ -63,24 +68,44 @@ func (p *kvAware) Pick(r *Request, candidates []int) Choice {
 		work = 1
 	}
 	p.load.charge(best.Worker, work)
+	p.index.touch(best.Worker, r.Chain[:best.Hits])
 	if len(r.Images) > 0 {
-		s := p.images[best.Worker]
-		if s == nil {
-			s = &imageSet{}
-			p.images[best.Worker] = s
-		}
-		s.remember(r.Images)
+		p.index.sawImages(best.Worker, r.Images)
 	}
 	return best
+}
+
+// weights returns what a block and what an image to compute cost a request.
+func (p *kvAware) weights(r *Request) (overlap, image float64) {
+	weight := p.o.OverlapWeight
+	switch r.Hint {
+	case HintLong:
+		weight *= longFactor
+	case HintNone:
+		weight *= noneFactor
+	}
+	if len(r.Images) > 0 {
+		return 0, weight * imageWeight
+	}
+	return weight, 0
+}
+
+// limit returns how many requests in flight a worker to pick may have.
+func (p *kvAware) limit(candidates []int) int {
+	if p.o.MaxLead == 0 {
+		return math.MaxInt
+	}
+	fewest := math.MaxInt
+	for _, w := range candidates {
+		fewest = min(fewest, p.load.Outstanding(w))
+	}
+	return fewest + min(p.o.MaxLead, math.MaxInt-fewest)
 }
 
 // imageSet are the images a worker saw last, the latest at the end.
 type imageSet struct{ keys []Hash }
 
 func (s *imageSet) at(h Hash) int {
-	if s == nil {
-		return -1
-	}
 	for i, k := range s.keys {
 		if k == h {
 			return i

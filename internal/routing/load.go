@@ -14,8 +14,9 @@ type Load struct {
 	active []map[Hash]int
 	// unshared counts the blocks in flight that only one request has.
 	unshared []int
-	// outstanding counts requests, tokens their prompts' tokens.
-	outstanding, tokens []int
+	// outstanding counts requests, tokens their prompts' tokens, and foreign
+	// the requests of others.
+	outstanding, tokens, foreign []int
 	// recent is the decayed sum of blocks to compute, at a scale that shrinks
 	// with every pick instead of the sums.
 	recent []float64
@@ -31,6 +32,7 @@ func (l *Load) widen(worker int) {
 		l.unshared = append(l.unshared, 0)
 		l.outstanding = append(l.outstanding, 0)
 		l.tokens = append(l.tokens, 0)
+		l.foreign = append(l.foreign, 0)
 		l.recent = append(l.recent, 0)
 	}
 }
@@ -44,12 +46,33 @@ func (l *Load) Active(worker int) int {
 	return len(l.active[worker]) + l.unshared[worker]
 }
 
-// Outstanding returns the requests in flight at a worker.
+// Outstanding returns the requests in flight at a worker: those sent from here,
+// and those of others as it last reported.
 func (l *Load) Outstanding(worker int) int {
 	if worker >= len(l.outstanding) {
 		return 0
 	}
-	return l.outstanding[worker]
+	return l.outstanding[worker] + l.foreign[worker]
+}
+
+// Reported notes how many requests a worker said it has, running and waiting.
+// What exceeds those sent from here is of others, other routers say, and counts
+// until it reports again. What was sent from here counts at once, so that an old
+// report never hides it.
+func (l *Load) Reported(worker, requests int) {
+	l.widen(worker)
+	l.foreign[worker] = max(0, requests-l.outstanding[worker])
+}
+
+// Forget takes back everything about a worker that is gone. Its number may be
+// given to another once the requests that were sent to it have finished.
+func (l *Load) Forget(worker int) {
+	if worker >= len(l.outstanding) {
+		return
+	}
+	l.active[worker], l.unshared[worker] = nil, 0
+	l.outstanding[worker], l.tokens[worker], l.foreign[worker] = 0, 0, 0
+	l.recent[worker] = 0
 }
 
 // Tokens returns the prompt tokens in flight at a worker.
@@ -85,7 +108,7 @@ func (l *Load) fade() {
 // charge adds blocks to a worker's recent work.
 func (l *Load) charge(worker int, blocks float64) {
 	l.widen(worker)
-	l.recent[worker] += blocks / l.scale
+	l.recent[worker] = (l.Recent(worker) + blocks) / l.scale
 }
 
 // Sent notes that a request is in flight at a worker. Its chain must stay as it

@@ -3,9 +3,11 @@ package routing
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
-	"sort"
+	"slices"
+	"strings"
 
 	"infera/internal/nearest"
 )
@@ -48,14 +50,19 @@ type Choice struct {
 	Cost float64
 }
 
-// Policy picks a worker. Candidates are in a fixed order and never empty. A
-// Policy is not safe for concurrent use.
+// Policy picks a worker. Candidates are in a fixed order, different and never
+// empty. Requests that have nothing to do with each other, of different models
+// or to different roles, have policies of their own; these may share an [Index]
+// and a [Load]. A Policy is not safe for concurrent use.
 type Policy interface {
 	Pick(r *Request, candidates []int) Choice
 }
 
-// ErrPolicy is the kind of errors about unknown policies.
-var ErrPolicy = errors.New("unknown routing policy")
+// The kinds of errors: about unknown policies, and about settings.
+var (
+	ErrPolicy  = errors.New("unknown routing policy")
+	ErrOptions = errors.New("routing options")
+)
 
 // The names of the policies; aliases are accepted, too.
 var names = map[string]string{
@@ -76,7 +83,7 @@ func Names() []string {
 			out = append(out, name)
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 
@@ -86,23 +93,54 @@ func UsesIndex(name string) bool { return names[name] == "kv-aware" }
 
 // Options are the settings of policies.
 type Options struct {
-	// OverlapWeight is what a block that must be computed costs, in blocks of
-	// load; NaN is refused, 0 ignores the cache.
+	// OverlapWeight is what a block that must be computed costs the kv-aware
+	// policy, in blocks of load; 0 ignores the cache.
 	OverlapWeight float64
+	// MaxLead is how many more requests in flight than the least loaded
+	// candidate a worker may have for the kv-aware policy to pick it; 0 = any
+	// number. A popular prefix then spreads before it overloads its holder.
+	MaxLead int
+	// Temperature is the scale, in blocks of cost, at which the kv-aware policy
+	// draws instead of taking the least: the odds of two workers are e to the
+	// difference of their costs over it. 0 takes the least. Routers that do not
+	// know of each other's picks then do not all make the same.
+	Temperature float64
 	// PrefixTokens is how much of a prompt counts as its beginning for
 	// prefix-hash; 0 = 1,024.
 	PrefixTokens int
 }
 
-// New returns a policy by name, which learns from index and load. random is
-// for the policies that draw. The error is of kind [ErrPolicy].
-func New(name string, o Options, index *Index, load *Load, random *rand.Rand) (Policy, error) {
-	if !(o.OverlapWeight >= 0) || math.IsInf(o.OverlapWeight, 0) || o.PrefixTokens < 0 {
-		return nil, fmt.Errorf("%w: overlap weight %v, beginnings of %d tokens", ErrPolicy, o.OverlapWeight, o.PrefixTokens)
+func (o *Options) check() error {
+	for _, f := range []struct {
+		what  string
+		value float64
+	}{
+		{"overlap weight", o.OverlapWeight},
+		{"lead over the least loaded", float64(o.MaxLead)},
+		{"temperature", o.Temperature},
+		{"tokens of a beginning", float64(o.PrefixTokens)},
+	} {
+		if !(f.value >= 0) || math.IsInf(f.value, 0) {
+			return fmt.Errorf("%w: %s: %v is not a finite number of at least 0", ErrOptions, f.what, f.value)
+		}
 	}
-	switch names[name] {
+	return nil
+}
+
+// New returns a policy by name, which learns from index and load. random is
+// for the policies that draw. The error is of kind [ErrPolicy] or [ErrOptions].
+func New(name string, o Options, index *Index, load *Load, random *rand.Rand) (Policy, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	canonical := names[name]
+	draws := canonical == "random" || canonical == "power-of-two" || canonical == "kv-aware" && o.Temperature > 0
+	if draws && random == nil {
+		return nil, fmt.Errorf("%w: %s draws, without a source of randomness", ErrOptions, canonical)
+	}
+	switch canonical {
 	case "kv-aware":
-		return &kvAware{weight: o.OverlapWeight, index: index, load: load, images: map[int]*imageSet{}}, nil
+		return &kvAware{o: o, index: index, load: load, random: random}, nil
 	case "round-robin":
 		return &roundRobin{}, nil
 	case "random":
@@ -118,156 +156,11 @@ func New(name string, o Options, index *Index, load *Load, random *rand.Rand) (P
 		}
 		return &prefixHash{load: load, tokens: tokens}, nil
 	case "session-affinity":
-		return &sessionAffinity{homes: map[uint64]int{}, fallback: leastOutstanding{load}}, nil
+		return &sessionAffinity{load: load, homes: map[uint64]int{}, fallback: leastOutstanding{load}}, nil
 	}
-	err := fmt.Errorf("%w %q (known: %v)", ErrPolicy, name, Names())
-	if hint := nearest.Hint(name, Names()); hint != "" {
+	err := fmt.Errorf("%w %q (known: %s)", ErrPolicy, name, strings.Join(Names(), ", "))
+	if hint := nearest.Hint(name, append(Names(), slices.Sorted(maps.Keys(names))...)); hint != "" {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}
 	return nil, err
-}
-
-// roundRobin takes turns. The turn is remembered as the last worker served, so
-// that joining and leaving workers do not shift it.
-type roundRobin struct {
-	last int
-	any  bool
-}
-
-func (p *roundRobin) Pick(_ *Request, candidates []int) Choice {
-	best := -1
-	for _, w := range candidates {
-		if p.any && w > p.last && (best < 0 || w < best) {
-			best = w
-		}
-	}
-	if best < 0 {
-		best = candidates[0]
-		for _, w := range candidates {
-			best = min(best, w)
-		}
-	}
-	p.last, p.any = best, true
-	return Choice{Worker: best}
-}
-
-type uniform struct{ random *rand.Rand }
-
-func (p *uniform) Pick(_ *Request, candidates []int) Choice {
-	return Choice{Worker: candidates[p.random.IntN(len(candidates))]}
-}
-
-type leastOutstanding struct{ load *Load }
-
-func (p *leastOutstanding) Pick(_ *Request, candidates []int) Choice {
-	best := candidates[0]
-	for _, w := range candidates[1:] {
-		if p.load.Outstanding(w) < p.load.Outstanding(best) {
-			best = w
-		}
-	}
-	return Choice{Worker: best}
-}
-
-// powerOfTwo takes the less loaded of two workers drawn at random.
-type powerOfTwo struct {
-	load   *Load
-	random *rand.Rand
-}
-
-func (p *powerOfTwo) Pick(_ *Request, candidates []int) Choice {
-	i := p.random.IntN(len(candidates))
-	a := candidates[i]
-	if len(candidates) == 1 {
-		return Choice{Worker: a}
-	}
-	j := p.random.IntN(len(candidates) - 1)
-	if j >= i {
-		j++
-	}
-	b := candidates[j]
-	if p.load.Outstanding(b) < p.load.Outstanding(a) {
-		a = b
-	}
-	return Choice{Worker: a}
-}
-
-// prefixHash sends prompts that begin alike to the same worker: rendezvous
-// hashing of the beginning, which moves only the share of a worker that comes or
-// goes. A worker with more than its bounded share of the requests in flight is
-// passed over (consistent hashing with bounded loads).
-type prefixHash struct {
-	load   *Load
-	tokens int
-	turn   roundRobin
-}
-
-// prefixTokens is how much of a prompt counts as its beginning unless asked for
-// otherwise. A system prompt that everybody shares must be shorter, or it sends
-// everybody to one worker: the first 512 tokens of Mooncake's conversation trace
-// tell few requests apart.
-const prefixTokens = 1024
-
-// beginning returns the hash of a prompt's first tokens; r has blocks.
-func (r *Request) beginning(tokens int) Hash {
-	return r.Chain[min(len(r.Chain), max(1, tokens/max(1, r.BlockTokens)))-1]
-}
-
-// boundedLoad is how far above the mean a worker's requests in flight may be. A
-// tighter bound finds less and waits less: on Mooncake's conversation trace 1.25
-// finds a tenth more and takes 7 % longer to the first token.
-const boundedLoad = 1.1
-
-func (p *prefixHash) Pick(r *Request, candidates []int) Choice {
-	if len(r.Chain) == 0 {
-		return p.turn.Pick(r, candidates)
-	}
-	total := 1
-	for _, w := range candidates {
-		total += p.load.Outstanding(w)
-	}
-	limit := int(math.Ceil(boundedLoad * float64(total) / float64(len(candidates))))
-	first := r.beginning(p.tokens)
-	best, score := -1, uint64(0)
-	for _, w := range candidates {
-		if p.load.Outstanding(w) >= limit {
-			continue
-		}
-		if s := rendezvous(first, w); best < 0 || s > score {
-			best, score = w, s
-		}
-	}
-	return Choice{Worker: best}
-}
-
-// rendezvous scores a worker for a key.
-func rendezvous(h Hash, worker int) uint64 {
-	v := uint64(h) ^ (uint64(worker)+1)*0x9e3779b97f4a7c15
-	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
-	v = (v ^ v>>27) * 0x94d049bb133111eb
-	return v ^ v>>31
-}
-
-// sessionAffinity keeps a session on the worker that served it first, as long
-// as that is a candidate.
-type sessionAffinity struct {
-	homes    map[uint64]int
-	fallback leastOutstanding
-}
-
-func (p *sessionAffinity) Pick(r *Request, candidates []int) Choice {
-	if r.Session != 0 {
-		if home, ok := p.homes[r.Session]; ok {
-			for _, w := range candidates {
-				if w == home {
-					return Choice{Worker: w}
-				}
-			}
-		}
-	}
-	c := p.fallback.Pick(r, candidates)
-	if r.Session != 0 {
-		p.homes[r.Session] = c.Worker
-	}
-	return c
 }

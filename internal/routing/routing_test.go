@@ -278,30 +278,3 @@ func TestPolicies(t *testing.T) {
 		t.Errorf("New = %v", err)
 	}
 }
-
-func BenchmarkPick(b *testing.B) {
-	for _, workers := range []int{8, 64} {
-		b.Run(map[int]string{8: "8", 64: "64"}[workers], func(b *testing.B) {
-			index, load := NewIndex(), NewLoad()
-			p, err := New("kv-aware", Options{OverlapWeight: 1}, index, load, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			var all []int
-			r := Request{}
-			for i := range 32 {
-				r.Chain = append(r.Chain, Hash(i+1))
-			}
-			for w := range workers {
-				all = append(all, w)
-				for _, h := range r.Chain[:w%32] {
-					index.Stored(w, h)
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				p.Pick(&r, all)
-			}
-		})
-	}
-}
