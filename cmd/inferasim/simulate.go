@@ -61,6 +61,9 @@ type scenario struct {
 	trace *recorded
 	// closed says that clients wait for answers.
 	closed bool
+	// classes are those of a generated workload, specs their objectives.
+	classes []workload.Class
+	specs   []cluster.ClassSpec
 }
 
 func (a *app) simulate(ctx context.Context, q *question, r *requestFlags, f *simulateFlags) error {
@@ -155,8 +158,9 @@ func (s *scenario) refuseUnused() error {
 		{[]string{"des-workload-file"}, f.mooncakeTrace == "", "--des-mooncake-trace names the workload already"},
 		{[]string{"time-scale", "rate-scale", "des-trace-format"}, recorded, "it needs --des-workload-file"},
 		{[]string{"request-rate"}, !recorded, "a recorded workload has its own arrivals; change them with --rate-scale"},
-		{[]string{"des-range-ratio", "des-length-sigma", "des-num-prefixes", "des-session-turns", "prefix-cache-hit-rate"}, !recorded, "a recorded workload has its own lengths and content"},
-		{[]string{"des-client-think-ms", "des-client-ramp-s"}, f.closedLoop || !open && !recorded, "it needs a closed loop"},
+		{[]string{"des-range-ratio", "des-length-sigma", "des-num-prefixes", "des-session-turns", "prefix-cache-hit-rate", "des-class"}, !recorded, "a recorded workload has its own lengths and content"},
+		{[]string{"des-client-think-ms"}, f.closedLoop || !open, "it needs a closed loop or a recorded workload"},
+		{[]string{"des-client-ramp-s"}, f.closedLoop || !open && !recorded, "it needs a closed loop"},
 		{[]string{"des-closed-loop"}, !f.closedLoop || !open, "a closed loop has no --request-rate"},
 		{[]string{"des-sweep"}, open || recorded && !f.closedLoop, "it needs open arrivals: --request-rate or a recorded workload"},
 		{[]string{"des-burstiness"}, open, "it needs --request-rate"},
@@ -189,6 +193,11 @@ func (s *scenario) refuseUnused() error {
 // override applies the simulation's own settings of scheduler and pool.
 func (s *scenario) override() error {
 	f := s.f
+	prioritised := false
+	var err error
+	if s.classes, s.specs, prioritised, err = s.parseClasses(); err != nil {
+		return err
+	}
 	done := map[*cluster.Spec]bool{}
 	for _, spec := range s.fleet.Instances {
 		if done[spec] {
@@ -197,7 +206,7 @@ func (s *scenario) override() error {
 		done[spec] = true
 		o := &spec.Scheduler
 		o.NewPerStep, o.MaxWaiting, o.ReserveAnswer = f.newPerStep, f.maxWaiting, f.reserveAnswer
-		o.MixedPrefill, o.LongestPrefix = f.mixedChunk, f.longestPrefix
+		o.MixedPrefill, o.LongestPrefix, o.Priority = f.mixedChunk, f.longestPrefix, prioritised
 		if f.exclusivePrefill && o.Policy == engine.VLLM {
 			o.Policy = engine.ATOM
 		}
@@ -268,7 +277,7 @@ func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep f
 			WarmUpShare: f.warmUpShare, WarmUpRequests: f.warmUpRequests, DetectWarmUp: f.detectWarmUp,
 			Tokenize: s.fleet.Host.Tokenize, Detokenize: s.fleet.Host.Detokenize,
 		},
-		Objective: s.objective(), ClosedLoop: s.closed, Explain: f.explain,
+		Objective: s.objective(), Classes: s.specs, ClosedLoop: s.closed, Explain: f.explain,
 		Until: units.Nanoseconds(units.Seconds(f.durationS)), OnStep: onStep, SingleSteps: single,
 	}
 	if c.Tiers, err = parseTiers(f.tiers); err != nil {
@@ -312,13 +321,6 @@ func (s *scenario) clients() int {
 // spec describes the generated workload.
 func (s *scenario) spec(seed uint64, rate float64) workload.Spec {
 	f, q := s.f, s.q
-	length := func(n float64) workload.Length {
-		l := workload.Length{Mean: int(n), Sigma: f.sigma}
-		if f.rangeRatio < 1 {
-			l.RangeRatio = f.rangeRatio
-		}
-		return l
-	}
 	if rate == 0 {
 		rate = q.RequestRate
 	}
@@ -335,9 +337,9 @@ func (s *scenario) spec(seed uint64, rate float64) workload.Spec {
 			Process: process, Rate: rate, Shape: shape, On: units.Seconds(f.onS), Off: units.Seconds(f.offS),
 			Swing: f.swing, Period: units.Seconds(f.periodS),
 		},
-		Input: length(q.InputLen), Output: length(q.OutputLen),
+		Input: s.length(q.InputLen), Output: s.length(q.OutputLen),
 		Prefixes: workload.Prefixes{Count: f.prefixes, Tokens: f.prefixLen, Zipf: f.prefixZipf},
-		HitShare: q.PrefixHitRate,
+		HitShare: q.PrefixHitRate, Classes: s.classes,
 		Sessions: workload.Sessions{Turns: f.turns, Think: units.Seconds(f.turnThinkS)},
 	}
 	if s.closed {
@@ -345,7 +347,7 @@ func (s *scenario) spec(seed uint64, rate float64) workload.Spec {
 		w.Arrivals = workload.Arrivals{Process: workload.Burst}
 	}
 	if f.turnTokens > 0 {
-		w.Sessions.NewTokens = length(float64(f.turnTokens))
+		w.Sessions.NewTokens = s.length(float64(f.turnTokens))
 	}
 	return w
 }

@@ -42,7 +42,7 @@ type simulateFlags struct {
 	reserveAnswer                bool
 	sharesPool, wholeContext     bool
 	localPrompt, layers          int
-	tiers, faults                []string
+	tiers, faults, classes       []string
 	autoscale                    string
 	autoscaleMost                int
 	autoscaleIntervalS           float64
@@ -82,6 +82,7 @@ func (f *simulateFlags) bindTraffic(fs *pflag.FlagSet) {
 	fs.Var(cli.Float(&f.turns, 0, 65536), "des-session-turns", "mean turns of a conversation; a turn's prompt holds all before it (0 = no conversations)")
 	fs.Var(cli.Float(&f.turnThinkS, 0, maxSeconds), "des-session-think-s", "mean time between an answer and the next turn")
 	fs.Var(cli.Int(&f.turnTokens, 0, maxTokens), "des-turn-tokens", "new tokens of a later turn (0 = drawn like the first prompt)")
+	fs.StringArrayVar(&f.classes, "des-class", nil, "class of requests: NAME:WEIGHT[:key=value...] with priority, input, output, ttft_ms, tpot_ms, e2e_ms, e.g. chat:3:priority=0:ttft_ms=500")
 	fs.StringVar(&f.workloadFile, "des-workload-file", "", "recorded workload to replay: any format that `inferasim trace inspect` reads")
 	fs.StringVar(&f.mooncakeTrace, "des-mooncake-trace", "", "recorded workload in Mooncake's format to replay")
 	fs.StringVar(&f.traceFormat, "des-trace-format", "", "format of --des-workload-file (default: recognised)")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,8 +23,10 @@ import (
 type recorded struct {
 	*trace.Trace
 	name string
-	// rate is the mean rate of its arrivals, requests per second.
-	rate float64
+	// rate is the mean rate of its arrivals, requests per second; conversations
+	// says that some requests are turns that follow others.
+	rate          float64
+	conversations bool
 }
 
 // readTrace reads the recorded workload, nil when none is named.
@@ -53,6 +56,7 @@ func (s *scenario) readTrace() (*recorded, error) {
 	workload.MarkUnshared(t.Requests)
 	f.requests = len(t.Requests)
 	r := &recorded{Trace: t, name: name}
+	r.conversations = slices.ContainsFunc(t.Requests, func(q workload.Request) bool { return q.Session != 0 })
 	if span := t.Requests[len(t.Requests)-1].Arrival; span > 0 {
 		r.rate = float64(len(t.Requests)) / float64(span.Seconds())
 	}
@@ -66,20 +70,80 @@ func (s *scenario) readTrace() (*recorded, error) {
 }
 
 // source replays the trace, faster or slower to reach a rate.
-func (t *recorded) source(_ *scenario, rate float64) (workload.Source, error) {
+func (t *recorded) source(s *scenario, rate float64) (workload.Source, error) {
+	replay := func(requests []workload.Request) workload.Source {
+		if !t.conversations {
+			return workload.Replay(requests)
+		}
+		// A turn is not sent before the answer that it follows.
+		return workload.ReplayTurns(requests, units.Seconds(s.f.thinkMs/1e3))
+	}
 	if rate == 0 || t.rate == 0 {
-		return workload.Replay(t.Requests), nil
+		return replay(t.Requests), nil
 	}
 	scaled := *t.Trace
 	scaled.Requests = append([]workload.Request(nil), t.Requests...)
 	if err := scaled.Stretch(t.rate / rate); err != nil {
 		return nil, err
 	}
-	return workload.Replay(scaled.Requests), nil
+	return replay(scaled.Requests), nil
 }
 
 func (t *recorded) text() string {
 	return fmt.Sprintf("%s (%s), %d requests", t.name, t.Format, len(t.Requests))
+}
+
+// parseClasses reads NAME:WEIGHT[:key=value...]: the classes of the workload and
+// their objectives. prioritised says that some class has a priority.
+func (s *scenario) parseClasses() (of []workload.Class, specs []cluster.ClassSpec, prioritised bool, err error) {
+	for _, text := range s.f.classes {
+		bad := func(format string, args ...any) error {
+			return cli.WithHint(cli.Errorf(cli.BadInput, "--des-class %q: %s", text, fmt.Sprintf(format, args...)), "for example batch:1:priority=1:output=512")
+		}
+		parts := strings.Split(text, ":")
+		if len(parts) < 2 || parts[0] == "" {
+			return nil, nil, false, bad("want NAME:WEIGHT[:key=value...]")
+		}
+		c, spec := workload.Class{Name: parts[0]}, cluster.ClassSpec{Name: parts[0], Objective: s.objective()}
+		if c.Weight, err = strconv.ParseFloat(parts[1], 64); err != nil {
+			return nil, nil, false, bad("weight %q is not a number", parts[1])
+		}
+		for _, pair := range parts[2:] {
+			key, text, _ := strings.Cut(pair, "=")
+			v, err := strconv.ParseFloat(text, 64)
+			whole := v == float64(int(v))
+			if err != nil || !(v >= 0 && v < 1e12) {
+				return nil, nil, false, bad("%s is %q, want a number", key, text)
+			}
+			switch {
+			case key == "priority" && whole:
+				c.Priority, prioritised = int(v), true
+			case key == "input" && whole:
+				c.Input = s.length(v)
+			case key == "output" && whole:
+				c.Output = s.length(v)
+			case key == "ttft_ms":
+				spec.Objective.TTFT = v / 1e3
+			case key == "tpot_ms":
+				spec.Objective.TPOT = v / 1e3
+			case key == "e2e_ms":
+				spec.Objective.E2E = v / 1e3
+			default:
+				return nil, nil, false, bad("%s=%s is not understood (known: priority, input, output, ttft_ms, tpot_ms, e2e_ms)", key, text)
+			}
+		}
+		of, specs = append(of, c), append(specs, spec)
+	}
+	return of, specs, prioritised, nil
+}
+
+// length is the distribution of a nominal length.
+func (s *scenario) length(n float64) workload.Length {
+	l := workload.Length{Mean: int(n), Sigma: s.f.sigma}
+	if s.f.rangeRatio < 1 {
+		l.RangeRatio = s.f.rangeRatio
+	}
+	return l
 }
 
 // parseTiers reads NAME:CAPACITY:READ[:WRITE[:LATENCY]][:shared].

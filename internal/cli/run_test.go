@@ -191,6 +191,22 @@ func TestReadInput(t *testing.T) {
 	if data, err := f.run.State.ReadInput("-"); err != nil || len(data) != 0 {
 		t.Errorf("ReadInput of standard input = %q, %v", data, err)
 	}
+	for name, want := range map[string]string{"a.txt": "x", "-": ""} {
+		in, err := f.run.State.OpenInput(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(in)
+		if err != nil || string(data) != want {
+			t.Errorf("OpenInput(%q) = %q, %v", name, data, err)
+		}
+		if err := in.Close(); err != nil {
+			t.Errorf("closing %q: %v", name, err)
+		}
+	}
+	if _, err := f.run.State.OpenInput("b.txt"); classify(err, nil) != BadInput {
+		t.Errorf("OpenInput of a missing file: %v", err)
+	}
 }
 
 // What a run costs before and after its own work.

@@ -115,3 +115,16 @@ func (s *State) ReadInput(path string) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// OpenInput opens a file the user named, to be read bit by bit; "-" is standard
+// input. A file that cannot be opened is bad input.
+func (s *State) OpenInput(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(s.Stdin), nil
+	}
+	f, err := s.Files.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	return f, nil
+}

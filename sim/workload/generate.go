@@ -181,6 +181,8 @@ func (g *generator) follow(r *Request, at units.Time, rejected bool) (Request, b
 	next.Content = append(next.Content, Segment{r.Answer, r.Output}, Segment{g.prompt(n, turn), p.Input})
 	if turn+1 < turns {
 		next.Answer = g.answer(n, turn)
+	} else {
+		next.Unshared = p.Input
 	}
 	return next, true
 }

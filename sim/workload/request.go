@@ -51,13 +51,17 @@ func (r *Request) Shared() []Segment {
 	return nil
 }
 
-// MarkUnshared finds how much of each request's content no other holds: all
-// requests of a workload are given, and none of their answers is held by any.
+// MarkUnshared finds how much of each request's content no other holds or
+// generates, when all requests of a workload are given. One whose answer a later
+// turn holds is left alone.
 func MarkUnshared(requests []Request) {
 	holders := map[uint64]int{}
 	for i := range requests {
 		for _, s := range requests[i].Content {
 			holders[s.ID]++
+		}
+		if requests[i].Answer != 0 {
+			holders[requests[i].Answer]++
 		}
 	}
 	for i := range requests {

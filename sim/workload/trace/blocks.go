@@ -267,7 +267,7 @@ func (b *builder) workload(in *input) error {
 		required("osl", "output_len"),
 	}
 	var t *table
-	if in.array() || len(keys(in.start)) > 0 {
+	if in.json {
 		t = in.objects(columns...)
 	} else {
 		var err error

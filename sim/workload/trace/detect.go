@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,33 +30,16 @@ func signs() []struct {
 
 // detect finds the format out from the first record or the header.
 func detect(in *input) (Format, error) {
-	text := skipSpace(in.start)
-	if in.array() {
-		text = skipSpace(text[1:])
-		if len(text) > 0 && text[0] == ']' {
-			return "", fmt.Errorf("%w: it holds no requests", ErrTrace)
-		}
-	}
-	names := keys(text)
-	json := len(names) > 0 || in.array() || bytes.HasPrefix(text, []byte("{"))
-	if !json {
-		line, _, _ := bytes.Cut(text, []byte("\n"))
-		names = strings.Split(string(line[:min(len(line), 1000)]), ",")
-	}
-	for i, n := range names {
-		names[i] = strings.ToLower(strings.Trim(n, "\" \t\r"))
-	}
 	for _, s := range signs() {
 		csv := s.format == BurstGPT || s.format == Azure
-		if csv && json || !json && !csv && s.format != Workload {
+		if csv && in.json || !csv && !in.json && s.format != Workload {
 			continue
 		}
-		if slices.ContainsFunc(s.keys, func(k string) bool { return slices.Contains(names, k) }) {
+		if slices.ContainsFunc(s.keys, func(k string) bool { return slices.Contains(in.names, k) }) {
 			return s.format, nil
 		}
 	}
-	start, _, _ := bytes.Cut(text, []byte("\n"))
-	return "", fmt.Errorf("%w: line 1: it begins with %s, which is none of the formats %s; name one if it is", ErrTrace, clip(string(start)), listed(Formats()))
+	return "", fmt.Errorf("%w: line 1: it begins with %s, which is none of the formats %s; name one if it is", ErrTrace, in.start, listed(Formats()))
 }
 
 // listed joins names for a message.

@@ -8,20 +8,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 const (
 	// peeked is how much of a file the format is found out from.
-	peeked = 1 << 20
-	// longest is the longest record, in bytes: a prompt of ten million token
+	peeked = 64 << 10
+	// longest is the longest record, in bytes: a prompt of four million token
 	// ids. What is longer is no record but a file of something else.
-	longest = 64 << 20
+	longest = 32 << 20
 )
 
 // input is the text of a trace without a byte order mark.
 type input struct {
 	*bufio.Reader
-	start []byte // the first peeked bytes, or all there is
+	// array says that the text is a JSON array rather than lines.
+	array bool
+	// names are the keys of the first JSON object or, when there is none, the
+	// header of CSV, in small letters; start is the beginning of the text, for
+	// messages.
+	names []string
+	json  bool
+	start string
 }
 
 func newInput(r io.Reader) (*input, error) {
@@ -30,20 +38,30 @@ func newInput(r io.Reader) (*input, error) {
 		// What was peeked can be discarded.
 		_, _ = in.Discard(3)
 	}
-	start, err := in.Peek(peeked)
+	text, err := in.Peek(peeked)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
-	in.start = bytes.Clone(start)
-	if len(bytes.TrimSpace(start)) == 0 && err != nil {
+	if text = skipSpace(text); len(text) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrTrace)
 	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	in.start = clip(string(line))
+	if text[0] == '[' {
+		in.array, text = true, skipSpace(text[1:])
+		if len(text) > 0 && text[0] == ']' {
+			return nil, fmt.Errorf("%w: it holds no requests", ErrTrace)
+		}
+	}
+	if in.json = in.array || text[0] == '{'; in.json {
+		in.names = keys(text)
+	} else {
+		in.names = strings.Split(string(line), ",")
+	}
+	for i, n := range in.names {
+		in.names[i] = strings.ToLower(strings.Trim(n, "\" \t\r"))
+	}
 	return in, nil
-}
-
-// array reports whether the text is a JSON array rather than lines.
-func (in *input) array() bool {
-	return bytes.HasPrefix(bytes.TrimLeft(in.start, " \t\r\n"), []byte("["))
 }
 
 // lines returns a function that yields the lines that are not blank, without
@@ -84,7 +102,7 @@ func (in *input) lines() func() ([]byte, int, error) {
 // of JSON, with the line on which each begins, then io.EOF. A value is valid
 // JSON until the next call.
 func (in *input) values() func() ([]byte, int, error) {
-	if in.array() {
+	if in.array {
 		return in.elements()
 	}
 	return valid(in.lines())
@@ -104,10 +122,12 @@ func valid(next func() ([]byte, int, error)) func() ([]byte, int, error) {
 // syntaxError says what is wrong with JSON that is not valid.
 func syntaxError(text []byte) error {
 	var raw json.RawMessage
-	err := json.Unmarshal(text, &raw)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && syntax.Offset >= int64(len(text)) {
+	err := json.NewDecoder(bytes.NewReader(text)).Decode(&raw)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the JSON is cut off")
+	case err == nil:
+		return errors.New("not JSON: something follows the value")
 	}
 	return fmt.Errorf("not JSON: %w", err)
 }

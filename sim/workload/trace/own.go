@@ -22,8 +22,8 @@ const Schema = "infera.trace/v1"
 //
 //	{"id":0,"arrival_ns":0,"input":700,"output":20,"content":[7,512,9,188]}
 //
-// content is pairs of identity and tokens; answer, session, turn, class and
-// priority are left out when they are 0.
+// content is pairs of identity and tokens; unshared, answer, session, turn, class
+// and priority are left out when they are 0.
 type Header struct {
 	Schema string `json:"schema"`
 	// Requests is how many lines follow; 0 = not known when it was written.
@@ -47,7 +47,7 @@ func (b *builder) infera(in *input) error {
 	b.BlockSize, b.Classes, b.Absolute, b.Start, b.Timed = h.BlockSize, h.Classes, h.Absolute, h.Start, !h.Untimed
 	t := objects(valid(next),
 		required("id"), required("arrival_ns"), required("input"), required("output"),
-		optional("content"), optional("answer"), optional("session"), optional("turn"), optional("class"), optional("priority"),
+		optional("content"), optional("answer"), optional("session"), optional("turn"), optional("class"), optional("priority"), optional("unshared"),
 	)
 	var flat []uint64
 	err = b.each(t, func(r *row) error {
@@ -110,7 +110,7 @@ func ownRequest(r *row, flat []uint64, classes int) (workload.Request, []uint64,
 		least, most int64
 		to          *int
 	}{
-		{0, 0, math.MaxInt64, &q.ID}, {7, 0, math.MaxInt64, &q.Turn}, {8, 0, int64(max(0, classes-1)), &q.Class}, {9, math.MinInt64, math.MaxInt64, &q.Priority},
+		{0, 0, math.MaxInt64, &q.ID}, {7, 0, math.MaxInt64, &q.Turn}, {8, 0, int64(max(0, classes-1)), &q.Class}, {9, math.MinInt64, math.MaxInt64, &q.Priority}, {10, 0, int64(q.Input), &q.Unshared},
 	} {
 		if !r.has(whole.column) {
 			continue
@@ -212,7 +212,7 @@ func (w *Writer) Write(r *workload.Request) error {
 	for _, f := range [...]struct {
 		key   string
 		value int
-	}{{`,"turn":`, r.Turn}, {`,"class":`, r.Class}, {`,"priority":`, r.Priority}} {
+	}{{`,"unshared":`, r.Unshared}, {`,"turn":`, r.Turn}, {`,"class":`, r.Class}, {`,"priority":`, r.Priority}} {
 		if f.value != 0 {
 			b = strconv.AppendInt(append(b, f.key...), int64(f.value), 10)
 		}

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -77,14 +78,15 @@ const arrivalBins = 40
 // Statistics counts what the trace holds.
 func (t *Trace) Statistics() *Statistics {
 	s := &Statistics{Requests: len(t.Requests)}
-	var input, output []float64
+	var input, output, turns samples
 	sessions := map[uint64]int{}
 	for _, name := range t.Classes {
 		s.Classes = append(s.Classes, ClassCount{Name: name})
 	}
 	for i := range t.Requests {
 		r := &t.Requests[i]
-		input, output = append(input, float64(r.Input)), append(output, float64(r.Output))
+		input.add(float64(r.Input))
+		output.add(float64(r.Output))
 		if r.Session != 0 {
 			sessions[r.Session]++
 		}
@@ -92,14 +94,14 @@ func (t *Trace) Statistics() *Statistics {
 			s.Classes[r.Class].Requests++
 		}
 	}
-	var turns []float64
 	for _, n := range sessions {
 		if n > 1 {
-			turns = append(turns, float64(n))
+			s.Sessions++
+			turns = append(turns, sample{float64(n), 1})
 		}
 	}
-	s.Sessions, s.Turns = len(turns), distribution(turns)
-	s.Input, s.Output = distribution(input), distribution(output)
+	s.Turns = turns.distribution()
+	s.Input, s.Output = input.distribution(), output.distribution()
 	s.Inputs, s.Outputs = doubling(input), doubling(output)
 	t.arrivals(s)
 	t.reuse(&s.Reuse)
@@ -114,19 +116,19 @@ func (t *Trace) arrivals(s *Statistics) {
 	}
 	start, end := t.Requests[0].Arrival, t.Requests[n-1].Arrival
 	s.Span = end - start
-	var gaps []float64
+	var gaps samples
 	first := 0 // of the second that ends with a request
 	for i := range t.Requests {
 		at := t.Requests[i].Arrival
 		if i > 0 {
-			gaps = append(gaps, float64((at - t.Requests[i-1].Arrival).Seconds()))
+			gaps.add(float64((at - t.Requests[i-1].Arrival).Seconds()))
 		}
 		for at-t.Requests[first].Arrival >= 1e9 {
 			first++
 		}
 		s.Busiest = max(s.Busiest, i-first+1)
 	}
-	s.Gaps = distribution(gaps)
+	s.Gaps = gaps.distribution()
 	if s.Span <= 0 {
 		return
 	}
@@ -147,9 +149,10 @@ func (t *Trace) reuse(u *Reuse) {
 	if t.BlockSize < 1 {
 		return
 	}
+	holders := t.holders()
 	used := map[uint64]units.Time{}
 	c := chain{size: t.BlockSize}
-	var ages []float64
+	var ages samples
 	for i := range t.Requests {
 		r := &t.Requests[i]
 		blocks := int64((r.Input + t.BlockSize - 1) / t.BlockSize)
@@ -158,28 +161,53 @@ func (t *Trace) reuse(u *Reuse) {
 			u.Distinct += blocks
 			continue
 		}
-		c.of(r)
+		// What nobody else holds is only counted.
+		shared := len(r.Content)
+		for r.Answer == 0 && shared > 0 && holders[r.Content[shared-1].ID] == 1 {
+			shared--
+		}
+		c.reset()
+		for _, s := range r.Content[:shared] {
+			c.add(s)
+		}
+		whole := c // without the block under way, which the answer goes on with
+		if shared == len(r.Content) {
+			c.close()
+		}
 		for _, h := range c.hashes {
 			last, ok := used[h]
 			if !ok {
 				break
 			}
 			u.Hits++
-			ages = append(ages, float64((r.Arrival - last).Seconds()))
+			ages.add(float64((r.Arrival - last).Seconds()))
 		}
+		u.Distinct += blocks - int64(len(c.hashes))
 		c.use(used, r.Arrival)
 		if r.Answer != 0 {
-			c.reset()
-			for _, s := range r.Content {
-				c.add(s)
-			}
+			c = whole
 			c.add(workload.Segment{ID: r.Answer, Tokens: r.Output})
 			c.close()
 			c.use(used, r.Arrival)
 		}
 	}
 	u.Distinct += int64(len(used))
-	u.Age = distribution(ages)
+	u.Age = ages.distribution()
+}
+
+// holders counts how often a segment of each identity is in a prompt or is an
+// answer.
+func (t *Trace) holders() map[uint64]int {
+	out := map[uint64]int{}
+	for i := range t.Requests {
+		for _, s := range t.Requests[i].Content {
+			out[s.ID]++
+		}
+		if a := t.Requests[i].Answer; a != 0 {
+			out[a]++
+		}
+	}
+	return out
 }
 
 // use notes when blocks were used.
@@ -189,47 +217,69 @@ func (c *chain) use(used map[uint64]units.Time, at units.Time) {
 	}
 }
 
-// distribution sorts the values and returns their figures.
-func distribution(v []float64) Distribution {
-	d := Distribution{Count: len(v)}
-	if len(v) == 0 {
-		return d
+// samples are numbers; equal ones that follow each other are one entry.
+type samples []sample
+
+type sample struct {
+	value float64
+	times int
+}
+
+func (s *samples) add(v float64) {
+	if n := len(*s); n > 0 && (*s)[n-1].value == v {
+		(*s)[n-1].times++
+		return
 	}
-	slices.Sort(v)
-	n := float64(len(v))
-	for _, x := range v {
-		d.Mean += x
+	*s = append(*s, sample{v, 1})
+}
+
+// distribution sorts the samples and returns their figures.
+func (s samples) distribution() Distribution {
+	if len(s) == 0 {
+		return Distribution{}
 	}
-	d.Mean /= n
+	slices.SortFunc(s, func(a, b sample) int { return cmp.Compare(a.value, b.value) })
+	var d Distribution
+	sum := 0.0
+	for _, x := range s {
+		d.Count += x.times
+		sum += x.value * float64(x.times)
+	}
+	d.Mean = sum / float64(d.Count)
 	square := 0.0
-	for _, x := range v {
-		square += (x - d.Mean) * (x - d.Mean)
+	for _, x := range s {
+		square += (x.value - d.Mean) * (x.value - d.Mean) * float64(x.times)
 	}
 	if d.Mean > 0 {
-		d.CoefficientOfVariation = math.Sqrt(square/n) / d.Mean
+		d.CoefficientOfVariation = math.Sqrt(square/float64(d.Count)) / d.Mean
 	}
-	d.Min, d.P50, d.P90, d.P99, d.Max = v[0], quantile(v, 0.5), quantile(v, 0.9), quantile(v, 0.99), v[len(v)-1]
+	d.Min, d.Max = s[0].value, s[len(s)-1].value
+	d.P50, d.P90, d.P99 = s.quantile(d.Count, 0.5), s.quantile(d.Count, 0.9), s.quantile(d.Count, 0.99)
 	return d
 }
 
-// quantile interpolates at position q(n-1) of sorted values.
-func quantile(v []float64, q float64) float64 {
-	at := q * float64(len(v)-1)
-	i := int(at)
-	if i+1 >= len(v) {
-		return v[len(v)-1]
+// quantile interpolates at position q(n-1) of the n sorted samples.
+func (s samples) quantile(n int, q float64) float64 {
+	at := q * float64(n-1)
+	below, i := int(at), 0
+	for ; below >= s[i].times; i++ {
+		below -= s[i].times
 	}
-	return v[i] + (at-float64(i))*(v[i+1]-v[i])
+	next := i
+	if below+1 == s[i].times && i+1 < len(s) {
+		next++
+	}
+	return s[i].value + (at-math.Floor(at))*(s[next].value-s[i].value)
 }
 
 // doubling counts whole numbers from 1 in bins from one power of two to the
 // next, from the first that is not empty to the last.
-func doubling(v []float64) []Bin {
+func doubling(v samples) []Bin {
 	var count [64]int
 	low, high := len(count), 0
 	for _, x := range v {
-		i := bits.Len64(uint64(x))
-		count[i]++
+		i := bits.Len64(uint64(x.value))
+		count[i] += x.times
 		low, high = min(low, i), max(high, i+1)
 	}
 	var out []Bin

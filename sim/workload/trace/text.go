@@ -18,8 +18,8 @@ const bytesPerToken = 4
 
 func estimate(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
 
-func (b *builder) warnEstimated() {
-	b.warn("estimated_tokens", "token counts are estimated at %d bytes of text each", bytesPerToken)
+func (b *builder) warnEstimated(of string) {
+	b.warn("estimated_tokens", "tokens of %s are estimated at %d bytes of text each", of, bytesPerToken)
 }
 
 func hashText(text string) uint64 {
@@ -63,9 +63,10 @@ func (b *builder) vllm(in *input) error {
 		q.Content = prefixBlocks(prompt)
 		return b.add(r.line, q)
 	})
-	b.warnEstimated()
-	if counted > 0 && counted == len(b.Requests) {
-		b.Warnings[len(b.Warnings)-1].Text = "prompt " + b.Warnings[len(b.Warnings)-1].Text
+	if counted == len(b.Requests) {
+		b.warnEstimated("prompts")
+	} else {
+		b.warnEstimated("prompts and answers")
 	}
 	return err
 }
@@ -126,7 +127,7 @@ func (b *builder) shareGPT(in *input) error {
 		}
 		return nil
 	})
-	b.warnEstimated()
+	b.warnEstimated("prompts and answers")
 	if skipped.conversations > 0 {
 		b.warn("no_answer", "%d conversations without an answered message: left out", skipped.conversations)
 	}

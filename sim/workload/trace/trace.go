@@ -184,7 +184,7 @@ func (b *builder) finish() {
 		b.warn("no_arrivals", "the format has no arrivals: all requests come at 0")
 	}
 	if len(b.unused) > 0 {
-		b.warn("not_read", "not read: %s", strings.Join(b.unused, ", "))
+		b.warn("not_read", "the format has no use for: %s", strings.Join(b.unused, ", "))
 	}
 }
 
