@@ -142,11 +142,42 @@ func (s *scenario) prepare() error {
 	if s.f.instances > 1 {
 		s.q.Replica = s.f.instances
 	}
+	if d := s.q.Disagg; d != nil {
+		if d.PrefillOn, err = machineOf(lib, s.f.prefillGPU, s.f.prefillEngine); err != nil {
+			return err
+		}
+		if d.DecodeOn, err = machineOf(lib, s.f.decodeGPU, s.f.decodeEngine); err != nil {
+			return err
+		}
+	}
 	s.closed = s.f.closedLoop || s.q.RequestRate == 0 && s.trace == nil
 	if s.fleet, err = lib.Fleet(s.q.Request); err != nil || !s.fleet.Feasible {
 		return err
 	}
 	return s.override()
+}
+
+// machineOf returns the GPU and the engine of a pool, nil when neither is named.
+func machineOf(lib *planner.Library, gpu, engine string) (*planner.Machine, error) {
+	if gpu == "" && engine == "" {
+		return nil, nil
+	}
+	m := &planner.Machine{}
+	var err error
+	if gpu != "" {
+		if m.GPU, m.Fabric, err = lib.GPU(gpu); err != nil {
+			return nil, err
+		}
+	}
+	if engine != "" {
+		if m.Engine, err = lib.Engines.Lookup(engine); err != nil {
+			return nil, err
+		}
+		if m.Release, err = m.Engine.Release(""); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }
 
 // refuseUnused refuses settings that would have no effect.
@@ -169,7 +200,7 @@ func (s *scenario) refuseUnused() error {
 		{[]string{"des-length-sigma"}, f.rangeRatio == 1, "--des-range-ratio says how lengths are drawn already"},
 		{[]string{"prefix-cache-hit-rate"}, f.prefixes == 0, "--des-num-prefixes says what prompts share already"},
 		{[]string{"des-autoscale-max", "des-autoscale-interval-s", "des-cold-start-s"}, f.autoscale != "", "it needs --des-autoscale"},
-		{[]string{"des-local-prefill-tokens", "des-transfer-layers", "des-prefill-overlap-weight", "des-decode-overlap-weight"}, s.q.Disagg != nil, "it needs --disaggregate"},
+		{[]string{"des-local-prefill-tokens", "des-transfer-layers", "des-prefill-overlap-weight", "des-decode-overlap-weight", "des-prefill-gpu-arch", "des-decode-gpu-arch", "des-prefill-engine", "des-decode-engine"}, s.q.Disagg != nil, "it needs --disaggregate"},
 		{[]string{"des-instances"}, s.q.Disagg == nil, "with --disaggregate the pools have --prefill-replicas and --decode-replicas"},
 		{[]string{"des-kv-blocks"}, f.kvTokens == 0, "--des-kv-cache-tokens gives the pool already"},
 		{[]string{"replicas"}, f.instances == 1 || s.r.replicas == 1, "--des-instances gives the number of instances already"},

@@ -42,6 +42,8 @@ type simulateFlags struct {
 	reserveAnswer                bool
 	sharesPool, wholeContext     bool
 	localPrompt, layers          int
+	prefillGPU, decodeGPU        string
+	prefillEngine, decodeEngine  string
 	tiers, faults, classes       []string
 	autoscale                    string
 	autoscaleMost                int
@@ -115,6 +117,10 @@ func (f *simulateFlags) bindFleet(fs *pflag.FlagSet) {
 	fs.Var(cli.Float(&f.stalenessMs, 0, maxSeconds), "des-signal-staleness-ms", "how late cache events reach the router")
 	fs.Var(cli.Int(&f.localPrompt, 0, maxTokens), "des-local-prefill-tokens", "prompts with at most so many uncached tokens are computed by the decode instance (0 = none)")
 	fs.Var(cli.Int(&f.layers, 0, 100_000), "des-transfer-layers", "send the cache layer by layer while the prompt is computed: number of layers (0 = afterwards)")
+	fs.StringVar(&f.prefillGPU, "des-prefill-gpu-arch", "", "GPU of the prefill instances (default: --gpu-arch)")
+	fs.StringVar(&f.decodeGPU, "des-decode-gpu-arch", "", "GPU of the decode instances (default: --gpu-arch)")
+	fs.StringVar(&f.prefillEngine, "des-prefill-engine", "", "engine of the prefill instances (default: --engine)")
+	fs.StringVar(&f.decodeEngine, "des-decode-engine", "", "engine of the decode instances (default: --engine)")
 	fs.StringArrayVar(&f.tiers, "des-tier", nil, "cache tier below the GPU's, fastest first: NAME:CAPACITY:READ GB/s[:WRITE GB/s[:LATENCY us]][:shared], e.g. dram:512GiB:50")
 	fs.StringArrayVar(&f.faults, "des-fault", nil, "what goes wrong: KIND@START+LENGTH[:INSTANCE[:FACTOR]] in seconds, KIND crash, slow, link or events, e.g. crash@60+30:1")
 	fs.StringVar(&f.autoscale, "des-autoscale", "", "change the number of instances: queue (by queue and utilisation) or latency (by load and latency targets)")

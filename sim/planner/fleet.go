@@ -51,17 +51,17 @@ func (l *Library) Fleet(r *Request) (*Fleet, error) {
 		RequestFixed: r.Host.Request + units.Seconds(on.efficiency.Values[software.RequestFixed]),
 		Tokenize:     r.Host.Tokenize, Detokenize: r.Host.Detokenize,
 	}}
-	pools := []pool{{cluster.Mixed, r.Layout, max(1, r.Replica)}}
+	pools := []pool{{cluster.Mixed, r.Layout, max(1, r.Replica), nil}}
 	if d := r.Disagg; d != nil {
 		pools = []pool{
-			{cluster.Prefill, d.Prefill, max(1, d.PrefillReplicas)}, {cluster.Decode, d.Decode, max(1, d.DecodeReplicas)},
+			{cluster.Prefill, d.Prefill, max(1, d.PrefillReplicas), d.PrefillOn}, {cluster.Decode, d.Decode, max(1, d.DecodeReplicas), d.DecodeOn},
 		}
 		if out.Handoff, err = l.handoff(r, d); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range pools {
-		if err := l.addPool(out, r, on, p); err != nil || out.Reason != "" {
+		if err := l.addPool(out, r.on(p.machine), p); err != nil || out.Reason != "" {
 			return out, err
 		}
 	}
@@ -74,10 +74,15 @@ type pool struct {
 	role     cluster.Role
 	layout   layout.Layout
 	replicas int
+	machine  *Machine
 }
 
 // addPool adds the instances of a pool, or the reason why there can be none.
-func (l *Library) addPool(out *Fleet, r *Request, on *engineOn, p pool) error {
+func (l *Library) addPool(out *Fleet, r *Request, p pool) error {
+	on, err := l.engine(r.Engine, r.Release, r.GPU)
+	if err != nil {
+		return err
+	}
 	v := &Projection{Request: r}
 	ok, err := l.feasible(v, r, on, p.layout, 1)
 	if err != nil {

@@ -225,6 +225,33 @@ type MemorySettings struct {
 type Disaggregation struct {
 	Prefill, Decode                 layout.Layout
 	PrefillReplicas, DecodeReplicas int
+	// PrefillOn and DecodeOn put a pool on another GPU or engine than the
+	// request's; nil = the same. Only [Library.Fleet] knows them.
+	PrefillOn, DecodeOn *Machine
+}
+
+// Machine is a GPU in its fabric and the engine that runs on it. What is nil is
+// the request's.
+type Machine struct {
+	GPU     *hardware.GPU
+	Fabric  *hardware.Fabric
+	Engine  *software.Engine
+	Release software.Release
+}
+
+// on returns the request as it is asked of a machine.
+func (r *Request) on(m *Machine) *Request {
+	if m == nil {
+		return r
+	}
+	out := *r
+	if m.GPU != nil {
+		out.GPU, out.Fabric = m.GPU, m.Fabric
+	}
+	if m.Engine != nil {
+		out.Engine, out.Release = m.Engine, m.Release
+	}
+	return &out
 }
 
 // check refuses values that cannot mean anything; legality of the layout is a
