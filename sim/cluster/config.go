@@ -9,6 +9,7 @@ import (
 	"infera/sim/engine"
 	"infera/sim/kvcache"
 	"infera/sim/metrics"
+	"infera/sim/step"
 	"infera/sim/workload"
 )
 
@@ -78,6 +79,8 @@ type Config struct {
 	Classes []ClassSpec
 	// OnStep, when set, is told every run of steps that ended.
 	OnStep func(StepRecord)
+	// OnAnswer, when set, is told every request that was answered.
+	OnAnswer func(metrics.Record)
 	// SingleSteps forbids coalescing of equal decode steps: for tests, and for
 	// logs of every step.
 	SingleSteps bool
@@ -104,6 +107,8 @@ type StepRecord struct {
 	Prefills, Decodes    int
 	PromptTokens, Tokens int
 	KVTokens, Waiting    int
+	// Batch is what was priced. Its chunks are valid during the call only.
+	Batch step.Batch
 }
 
 func (c *Config) validate() error {

@@ -20,9 +20,11 @@ type flight struct {
 	// sent is when it reached the router; admitted and first are those of the
 	// instance that computed its prompt.
 	admitted, first units.Time
-	cached          int
-	engine          *engine.Request
-	picked          pick
+	// restored is when the blocks that a tier had of its prompt were fetched.
+	restored units.Time
+	cached   int
+	engine   *engine.Request
+	picked   pick
 	// lost counts tokens computed in vain before a crash.
 	lost int
 	used bool
@@ -131,6 +133,9 @@ func (f *fleet) happen(e *event) {
 // arrive takes a request in and routes it.
 func (f *fleet) arrive(w *workload.Request) {
 	id := f.newFlight(w)
+	if w.ID == f.cfg.Explain {
+		f.measure.watched = id
+	}
 	f.measure.arrived(w)
 	f.dispatch(id)
 }

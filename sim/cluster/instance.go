@@ -44,6 +44,7 @@ type instance struct {
 	steps       int
 	created     units.Time
 	gone        units.Time // when it stopped; Never while it is there
+	ended       bool       // a request has, in the event being dealt with
 }
 
 type flyingStep struct {
@@ -192,6 +193,7 @@ func (in *instance) stepEvent(e *event) {
 			in.finish(s, in.times, in.price)
 		}
 		in.start()
+		in.handIn()
 		return
 	}
 	if e.version >= 0 && len(in.flying) > 0 {
@@ -201,6 +203,16 @@ func (in *instance) stepEvent(e *event) {
 		in.finish(fs.step, 1, fs.price)
 	}
 	in.start()
+	in.handIn()
+}
+
+// handIn lets transfers begin for which a request that ended has left room. A
+// scheduler that plans ahead lets go of that only with its next plan.
+func (in *instance) handIn() {
+	if in.ended && in.f.handoffs != nil {
+		in.f.handoffs.retry(in)
+	}
+	in.ended = false
 }
 
 // finish books a run of steps and deals with the requests that ended.
@@ -225,17 +237,29 @@ func (in *instance) book(s *engine.Step, times int, p price, end units.Time) []*
 			Instance: in.index, Index: in.steps - times, Start: s.Started, End: end, Times: times,
 			Prefills: len(s.Batch.Chunks), Decodes: s.Requests() - len(s.Batch.Chunks),
 			PromptTokens: s.PromptTokens(), Tokens: s.Tokens(), KVTokens: in.core.KVTokens(), Waiting: in.core.Waiting(),
+			Batch: s.Batch,
 		})
 	}
-	f.measure.stepped(in, s, times)
+	f.measure.stepped(in, s, times, p.interval)
 	f.ended = in.core.Apply(s, times, p.interval, p.latency, f.ended[:0])
 	return f.ended
+}
+
+// decodesAlone returns what a step would take without its prompts.
+func (in *instance) decodesAlone(s *engine.Step) units.Time {
+	if s.Batch.Decodes == 0 {
+		return 0
+	}
+	b := s.Batch
+	b.Chunks = nil
+	return in.spec.Prices.of(&b).slowed(in.slow).interval
 }
 
 // requestEnded deals with a request that its engine has finished.
 func (in *instance) requestEnded(r *engine.Request) {
 	f, id := in.f, r.Tag
 	fl := &f.flights[id]
+	in.ended = true
 	if in.spec.Role == Prefill {
 		if fl.w.Output > 1 {
 			fl.admitted, fl.first, fl.cached = r.Admitted, r.First, r.Cached
@@ -251,9 +275,6 @@ func (in *instance) requestEnded(r *engine.Request) {
 	f.router.finished(fl)
 	f.end(id, false)
 	in.core.Recycle(r)
-	if f.handoffs != nil {
-		f.handoffs.retry(in)
-	}
 }
 
 // stop takes an instance out of the fleet for good.

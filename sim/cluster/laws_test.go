@@ -39,6 +39,8 @@ func anyConfig(t *rapid.T) func() Config {
 		StreamInterval: rapid.SampledFrom([]int{0, 3}).Draw(t, "stream"),
 		ReserveAnswer:  rapid.Bool().Draw(t, "reserve"),
 		LongestPrefix:  rapid.Bool().Draw(t, "longest prefix"),
+		// What is planned while a step runs does not know what it brings.
+		AsyncScheduling: rapid.Bool().Draw(t, "async"),
 	}
 	n := rapid.IntRange(1, 3).Draw(t, "instances")
 	c := Config{

@@ -53,10 +53,14 @@ type measure struct {
 	faults     []Fault
 	scaling    []Scaling
 	trace      *Trace
+	// watched is the flight whose waterfall is wanted, -1 = none under way, and
+	// disturbed how much longer prompts of others made its answer.
+	watched   int
+	disturbed units.Time
 }
 
 func newMeasure(f *fleet) *measure {
-	return &measure{f: f, classes: make([]tally, max(1, len(f.cfg.Classes))), interval: firstInterval, first: units.Never, detokenize: units.Nanoseconds(f.cfg.Scoring.Detokenize)}
+	return &measure{f: f, classes: make([]tally, max(1, len(f.cfg.Classes))), interval: firstInterval, first: units.Never, watched: -1, detokenize: units.Nanoseconds(f.cfg.Scoring.Detokenize)}
 }
 
 func (m *measure) joined(*instance) {
@@ -84,7 +88,13 @@ func (m *measure) gap(instance int, gap units.Time, n int64) {
 	m.gaps[instance].Add(float64(gap+m.detokenize), n)
 }
 
-func (m *measure) stepped(_ *instance, s *engine.Step, times int) {
+// stepped books a run of steps of an instance, which took a time each.
+func (m *measure) stepped(in *instance, s *engine.Step, times int, each units.Time) {
+	if m.watched >= 0 && len(s.Batch.Chunks) > 0 {
+		if fl := &m.f.flights[m.watched]; fl.instance == in.index && fl.engine != nil && fl.engine.Generated > 0 {
+			m.disturbed += units.Time(times) * (each - in.decodesAlone(s))
+		}
+	}
 	m.tokens += int64(times) * int64(s.Batch.Decodes)
 }
 
@@ -108,13 +118,18 @@ func (m *measure) ended(fl *flight, rejected bool) {
 	m.last = max(m.last, last)
 	m.firsts++
 	m.firstSum += float64((fl.first - w.Arrival).Seconds())
-	m.records = append(m.records, metrics.Record{
+	r := metrics.Record{
 		ID: int32(w.ID), Instance: int16(fl.instance), Class: int16(w.Class),
 		Input: int32(w.Input), Output: int32(w.Output), Cached: int32(fl.cached),
 		Arrival: w.Arrival, Admitted: max(fl.admitted, w.Arrival), First: fl.first, Last: last,
-	})
+	}
+	m.records = append(m.records, r)
+	if m.f.cfg.OnAnswer != nil {
+		m.f.cfg.OnAnswer(r)
+	}
 	if w.ID == m.f.cfg.Explain {
 		m.explain(fl)
+		m.watched = -1
 	}
 }
 
@@ -130,14 +145,19 @@ func (m *measure) explain(fl *flight) {
 	}
 	sent := w.Arrival + m.f.delay
 	add("host", w.Arrival, sent, "")
-	add("queue", sent, fl.admitted, "")
+	queued := max(sent, fl.restored)
+	add("restore", sent, queued, "blocks of the prompt fetched from a tier below")
+	add("queue", queued, fl.admitted, "")
 	add("prefill", fl.admitted, fl.first, "")
 	start := fl.first
 	if fl.from >= 0 {
 		add("transfer", fl.first, fl.engine.Submitted, "")
 		start = fl.engine.Submitted
 	}
-	add("decode", start, fl.engine.Last, "")
+	// What prompts of others took is spread over the answer; it is drawn in one.
+	disturbed := max(start, fl.engine.Last-m.disturbed)
+	add("decode", start, disturbed, "")
+	add("interference", disturbed, fl.engine.Last, "prompts of other requests, in steps all over the answer")
 	m.trace = t
 }
 

@@ -208,6 +208,7 @@ func (t *tiers) fetch(id int) bool {
 		s.fetch.Add(float64(s.free-f.now), 1)
 		ready = max(ready, s.free)
 	}
+	fl.restored = ready
 	chain = chain[:upTo]
 	in := t.in
 	f.queue.schedule(event{at: ready, kind: kindFetch, index: in.index, do: func(units.Time) {

@@ -10,6 +10,8 @@ func (c *Core) Apply(s *Step, times int, interval, latency units.Time, ended []*
 	c.flying--
 	c.book(s, times)
 	first := s.Started + latency
+	c.known = s.Started + units.Time(times-1)*interval
+	c.ended = c.known + interval
 	var together int64 // gaps of just one interval
 	any := false
 	for _, p := range s.parts {
@@ -75,16 +77,24 @@ func (c *Core) decoded(r *Request, n int) {
 	c.mustHold(r, r.computed+n)
 	r.computed += n
 	c.kv += n
-	if r.Content != nil && r.Answer != 0 {
-		// The token that is sampled last enters the cache with the next step.
-		have := r.computed - r.Input - n
-		chain := r.text.Append(nil, r.Answer, have, n, c.pool.ContentTokens())
-		if len(chain) > 0 {
-			r.seq.Extend(chain...)
-			r.chain = r.seq.Chain()
-			c.commit(r, r.computed)
-		}
+	// The token that is sampled last enters the cache with the next step.
+	if c.extend(r, r.computed-r.Input) {
+		c.commit(r, r.computed)
 	}
+}
+
+// extend makes the chain of a request go on over the first so many tokens of
+// its answer, and reports whether they fill another granule.
+func (c *Core) extend(r *Request, answer int) bool {
+	// What follows content that nobody looks for is not looked for either.
+	if r.Content == nil || r.Answer == 0 || r.Unshared > 0 || answer <= r.chained {
+		return false
+	}
+	chain := r.text.Append(nil, r.Answer, r.chained, answer-r.chained, c.pool.ContentTokens())
+	r.chained = answer
+	r.seq.Extend(chain...)
+	r.chain = r.seq.Chain()
+	return len(chain) > 0
 }
 
 // accepted draws how many of the tokens of a sequence a step yields: one, and
@@ -117,6 +127,9 @@ func (c *Core) emit(r *Request, n int, first, interval units.Time, times int) (t
 			at += units.Time(i) * interval
 		}
 		r.unsent++
+		if i < n-1 && times == 1 {
+			continue // more come at the same time
+		}
 		ending := i == n-1 && r.remaining() == 0
 		if r.unsent < c.opt.StreamInterval && !ending {
 			continue
@@ -143,11 +156,7 @@ func (c *Core) retire(ended []*Request) []*Request {
 			continue
 		}
 		c.exit(r)
-		if c.opt.HoldEnded {
-			c.held++
-		} else {
-			c.pool.Release(&r.seq)
-		}
+		c.letGo(r)
 		ended = append(ended, r)
 	}
 	clear(c.running[len(left):])

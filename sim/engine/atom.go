@@ -2,12 +2,10 @@ package engine
 
 // planATOM plans a step of prompts when there are any, of decodes otherwise.
 func (c *Core) planATOM(s *Step) {
-	budget := c.continuePrompts(s, c.opt.MaxBatchedTokens)
-	c.admitAll(s, budget)
-	if len(s.parts) > 0 {
-		return
+	budget := c.admitAll(s, c.continuePrompts(s, c.opt.MaxBatchedTokens))
+	if !s.prompts() {
+		c.advance(s, budget, false)
 	}
-	c.decodeAll(s)
 }
 
 // continuePrompts goes on with prompts that were cut and returns what is left
@@ -41,46 +39,16 @@ func (c *Core) continuePrompts(s *Step, budget int) int {
 	return budget
 }
 
-// decodeAll gives every running request its next token, throwing back those
-// for which there is no room.
-func (c *Core) decodeAll(s *Step) {
-	for i := 0; i < len(c.running); i++ {
-		r := c.running[i]
-		if r.flying || r.prefilling() {
-			continue
-		}
-		want := c.wants(r)
-		for !c.room(r, r.computed+want) {
-			victim := c.least(nil)
-			if victim == nil {
-				break
-			}
-			if c.position(victim) <= i {
-				i--
-			}
-			c.preempt(victim)
-			c.raiseShare()
-			if victim == r {
-				r = nil
-				break
-			}
-		}
-		if r != nil && r.room >= r.computed+want {
-			s.add(r, want)
-			c.commit(r, r.computed+want)
-		}
-	}
-}
-
-// least returns the request, other than one, that has generated least: the one
-// whose work is lost cheapest. Nil when none can be thrown back.
+// least returns the request, other than one, that has generated least, of those
+// the one with the longest prompt, and the last admitted of those. Nil when none
+// can be thrown back.
 func (c *Core) least(except *Request) *Request {
 	var worst *Request
 	for _, r := range c.running {
 		if r == except || r.flying {
 			continue
 		}
-		if worst == nil || r.Generated < worst.Generated || r.Generated == worst.Generated && r.Input > worst.Input {
+		if worst == nil || r.Generated < worst.Generated || r.Generated == worst.Generated && r.Input >= worst.Input {
 			worst = r
 		}
 	}

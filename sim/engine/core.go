@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"infera/internal/units"
 	"infera/sim/kvcache"
@@ -24,9 +25,19 @@ type Core struct {
 	opt  Options
 	pool *kvcache.Pool
 	rand *rand.Rand
+	// perBlock is the blocks that a sequence takes for one more of tokens: a
+	// window that is not full grows, too.
+	perBlock int
 
 	waiting queue
-	running []*Request // in order of admission
+	// arriving requests came after the moment that the next plan knows of, and
+	// leaving is what those held that ended after it: see AsyncScheduling.
+	arriving []*Request
+	leaving  []kvcache.Sequence
+	left     int        // requests that leaving stands for
+	known    units.Time // the moment
+	ended    units.Time // when the last step ended
+	running  []*Request // in order of admission
 	// prefills counts running requests that have tokens to compute before they
 	// yield the next one.
 	prefills int
@@ -40,6 +51,7 @@ type Core struct {
 	// preempted is set when the plan being made threw a request back.
 	preempted bool
 	spare     []*Step
+	spareSeqs []kvcache.Sequence
 	free      []*Request
 	held      int // ended requests whose blocks are not let go
 	stats     Stats
@@ -82,7 +94,8 @@ func New(o Options, pool *kvcache.Pool, rand *rand.Rand) (*Core, error) {
 	if o.PrefillChunk == 0 {
 		o.PrefillChunk = o.MaxBatchedTokens
 	}
-	return &Core{opt: o, pool: pool, rand: rand, share: o.AnswerShare.Initial}, nil
+	b := pool.BlockTokens()
+	return &Core{opt: o, pool: pool, rand: rand, share: o.AnswerShare.Initial, perBlock: pool.Blocks(2*b) - pool.Blocks(b)}, nil
 }
 
 // Pool returns the engine's cache.
@@ -92,7 +105,7 @@ func (c *Core) Pool() *kvcache.Pool { return c.pool }
 func (c *Core) Stats() Stats { return c.stats }
 
 // Waiting and Running return the numbers of requests in the queue and admitted.
-func (c *Core) Waiting() int { return c.waiting.len() }
+func (c *Core) Waiting() int { return c.waiting.len() + len(c.arriving) }
 
 // Running returns the number of admitted requests.
 func (c *Core) Running() int { return len(c.running) }
@@ -101,7 +114,7 @@ func (c *Core) Running() int { return len(c.running) }
 func (c *Core) KVTokens() int { return c.kv }
 
 // Idle reports whether the engine has nothing to do.
-func (c *Core) Idle() bool { return len(c.running) == 0 && c.waiting.len() == 0 }
+func (c *Core) Idle() bool { return len(c.running) == 0 && c.Waiting() == 0 }
 
 // Submit puts a request into the queue. The errors are [ErrTooLong] and
 // [ErrQueueFull].
@@ -110,7 +123,7 @@ func (c *Core) Submit(w *workload.Request, now units.Time) (*Request, error) {
 	if c.opt.MaxContext > 0 && longest > c.opt.MaxContext || c.pool.Blocks(longest) > c.pool.Capacity() {
 		return nil, ErrTooLong
 	}
-	if c.opt.MaxWaiting > 0 && c.waiting.len() >= c.opt.MaxWaiting {
+	if c.opt.MaxWaiting > 0 && c.Waiting() >= c.opt.MaxWaiting {
 		return nil, ErrQueueFull
 	}
 	if c.opt.WholePrompts && w.Input > c.opt.MaxBatchedTokens {
@@ -121,11 +134,7 @@ func (c *Core) Submit(w *workload.Request, now units.Time) (*Request, error) {
 	if w.Content != nil {
 		r.chain = ChainOf(r.chain[:0], w, c.pool.ContentTokens(), &r.text)
 	}
-	if c.opt.Priority {
-		c.waiting.insert(r)
-	} else {
-		c.waiting.push(r)
-	}
+	c.submit(r)
 	return r, nil
 }
 
@@ -142,7 +151,7 @@ func (c *Core) Resume(from *Request, output int, now units.Time) (*Request, erro
 	r.chain, r.seq, r.room, r.flying, r.done = append(chain[:0], from.chain...), seq, 0, false, false
 	r.Output, r.Submitted = output, now
 	r.computed, r.target = r.Input, r.Input
-	c.waiting.push(r)
+	c.submit(r)
 	return r, nil
 }
 
@@ -175,7 +184,9 @@ func (c *Core) Held() int { return c.held }
 // cache is empty. Steps under way must not be applied.
 func (c *Core) Drain() {
 	c.running, c.waiting = nil, queue{}
+	c.arriving, c.leaving, c.left = nil, nil, 0
 	c.prefills, c.flying, c.kv, c.held, c.answers = 0, 0, 0, 0, 0
+	c.resetShare()
 	c.pool.Clear()
 }
 
@@ -220,10 +231,37 @@ func (s *Step) Requests() int { return len(s.parts) }
 // Next plans a step that begins now. It returns nil when there is nothing to
 // do, or nothing that can be done before a step under way has ended.
 func (c *Core) Next(now units.Time) *Step {
-	if c.flying >= c.opt.Stages || c.Idle() {
+	if c.flying >= c.opt.Stages {
 		return nil
 	}
+	if c.Idle() {
+		c.leave()
+		c.resetShare()
+		return nil
+	}
+	if !c.ahead() || now != c.ended {
+		c.catchUp()
+	} else {
+		c.arrive(c.known)
+	}
 	s := c.newStep(now)
+	c.plan(s)
+	if len(s.parts) == 0 && c.behind() {
+		// Nothing could be planned ahead: the plan is made now.
+		c.catchUp()
+		c.plan(s)
+	}
+	if len(s.parts) == 0 {
+		c.spare = append(c.spare, s)
+		return nil
+	}
+	c.finishPlan(s)
+	c.leave()
+	c.flying++
+	return s
+}
+
+func (c *Core) plan(s *Step) {
 	c.preempted = false
 	switch c.opt.Policy {
 	case SGLang:
@@ -233,13 +271,6 @@ func (c *Core) Next(now units.Time) *Step {
 	default:
 		c.planVLLM(s)
 	}
-	if len(s.parts) == 0 {
-		c.spare = append(c.spare, s)
-		return nil
-	}
-	c.finishPlan(s)
-	c.flying++
-	return s
 }
 
 func (c *Core) newStep(now units.Time) *Step {
@@ -257,6 +288,22 @@ func (s *Step) add(r *Request, tokens int) {
 	r.flying = true
 	s.parts = append(s.parts, part{r, int32(tokens), r.prefilling()})
 	s.tokens += tokens
+}
+
+// remove takes a request out of a step that is being planned, and returns its
+// tokens.
+func (s *Step) remove(r *Request) int {
+	i := slices.IndexFunc(s.parts, func(p part) bool { return p.r == r })
+	n := int(s.parts[i].tokens)
+	s.parts = slices.Delete(s.parts, i, i+1)
+	s.tokens -= n
+	r.flying = false
+	return n
+}
+
+// prompts reports whether the step computes any.
+func (s *Step) prompts() bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.prompt })
 }
 
 // band is a range of mean context lengths priced alike: 1/32 of the length
@@ -309,13 +356,13 @@ func (c *Core) repeatable(decodes, boundary int) int {
 	if c.opt.SingleSteps || c.opt.DraftTokens > 0 || c.opt.Stages > 1 || decodes < len(c.running) {
 		return 1
 	}
-	if c.waiting.len() > 0 && (c.preempted || c.opt.Policy == SGLang || c.opt.NewPerStep > 0) {
+	if c.waiting.len() > 0 && (c.preempted || c.opt.Policy == SGLang || c.opt.NewPerStep > 0) || c.behind() && c.Waiting() > 0 {
 		return 1
 	}
 	// Blocks for all to begin a new one, and then for every full block.
-	b := c.pool.BlockTokens()
-	steps := max(boundary, (c.pool.Available()/decodes-1)*b)
-	if c.pool.Stored != nil && c.answers > 0 || c.pool.Evicted != nil && (c.pool.Fresh()/decodes-1)*b < steps {
+	b, each := c.pool.BlockTokens(), decodes*c.perBlock
+	steps := max(boundary, (c.pool.Available()/each-1)*b)
+	if c.pool.Stored != nil && c.answers > 0 || c.pool.Evicted != nil && (c.pool.Fresh()/each-1)*b < steps {
 		return boundary
 	}
 	return steps
@@ -353,17 +400,21 @@ func (c *Core) admit(s *Step, budget int) int {
 	}
 	cached := c.found(r)
 	n := min(r.target-cached, c.opt.PrefillChunk, budget)
-	if c.opt.WholePrompts {
-		if n = r.target - cached; n > budget {
+	// One that was thrown back may have grown beyond what a step can take.
+	if whole := r.target - cached; c.opt.WholePrompts && whole <= c.opt.MaxBatchedTokens {
+		if n = whole; n > budget {
 			return 0
 		}
 	}
 	// The whole prompt must fit, not only its first piece: admitting what
 	// cannot be finished would throw others back.
 	now, later := cached+n, r.target
-	if c.opt.ReserveAnswer {
+	switch {
+	case c.opt.ReserveAnswer:
 		later = r.Input + r.Output
 		now = later
+	case c.opt.Policy == ATOM:
+		now = later // its blocks are taken at once
 	}
 	if n < 1 || c.pool.Lacking(r.chain, c.limit(r), later) > 0 {
 		return 0
@@ -428,6 +479,7 @@ func (c *Core) mustHold(r *Request, tokens int) {
 // count books the first admission of a request.
 func (c *Core) count(r *Request, hit int, now units.Time) {
 	if r.Preempted > 0 {
+		r.Wasted += max(0, r.lost-hit)
 		return
 	}
 	r.Admitted, r.Cached = now, hit
@@ -465,14 +517,18 @@ func (c *Core) preempt(r *Request) {
 	}
 	c.exit(r)
 	c.preempted = true
+	c.extend(r, r.Generated)
 	c.pool.Release(&r.seq)
 	r.Preempted++
-	r.Wasted += r.computed
+	r.lost = r.computed
 	r.computed, r.target, r.room = 0, r.length(), 0
 	c.stats.Preemptions++
-	if c.opt.Priority {
+	switch {
+	case c.opt.Priority:
 		c.waiting.insert(r)
-	} else {
+	case c.opt.Policy == SGLang:
+		c.waiting.push(r)
+	default:
 		c.waiting.pushFront(r)
 	}
 }

@@ -71,6 +71,12 @@ type Options struct {
 	// Stages is the number of pipeline stages: as many steps are under way at
 	// once, of different requests. 0 = 1.
 	Stages int
+	// AsyncScheduling plans a step when the one before it begins, so that the
+	// GPU never waits for a plan: what arrives or ends while a step runs is not
+	// seen by the next step but by the one after. vLLM calls it asynchronous
+	// scheduling, SGLang the overlap scheduler. It has no effect with several
+	// pipeline stages.
+	AsyncScheduling bool
 	// HoldEnded keeps the blocks of requests that ended until LetGo: the caches
 	// of a prefill engine are still to be transferred.
 	HoldEnded bool

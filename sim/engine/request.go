@@ -25,14 +25,17 @@ type Request struct {
 	// missing up to target, then one token at a time.
 	computed, target int
 	// room is how many tokens the blocks held have room for.
-	room   int
-	seq    kvcache.Sequence
-	chain  []kvcache.Hash // of the prompt
-	text   kvcache.Chain  // where the chain goes on
-	flying bool           // part of a step under way
-	done   bool
-	sent   units.Time // when the client got tokens last
-	unsent int        // tokens since then
+	room  int
+	seq   kvcache.Sequence
+	chain []kvcache.Hash // of the prompt
+	text  kvcache.Chain  // where the chain goes on
+	// chained is how many tokens of the answer the chain goes over, lost how many
+	// were computed when the request was thrown back last.
+	chained, lost int
+	flying        bool // part of a step under way
+	done          bool
+	sent          units.Time // when the client got tokens last
+	unsent        int        // tokens since then
 }
 
 // Computed returns the tokens whose cache entries exist.

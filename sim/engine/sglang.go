@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // planSGLang plans a step of prompts when one can be admitted or goes on, of
 // decodes otherwise.
@@ -8,9 +11,13 @@ func (c *Core) planSGLang(s *Step) {
 	if c.opt.LongestPrefix {
 		c.orderByPrefix()
 	}
-	budget := c.continuePrompts(s, c.opt.MaxBatchedTokens)
+	aside := 0 // tokens for the decodes that join
+	if c.opt.MixedPrefill {
+		aside = len(c.running) - c.prefills
+	}
+	budget := c.continuePrompts(s, c.opt.MaxBatchedTokens-aside)
 	admitted := 0
-	for c.waiting.len() > 0 && budget > 0 && len(c.running) < c.opt.MaxSequences {
+	for c.waiting.len() > 0 && budget > 0 && c.seats() > 0 {
 		if c.opt.NewPerStep > 0 && admitted == c.opt.NewPerStep || !c.expectRoom(c.waiting.at(0)) {
 			break
 		}
@@ -21,13 +28,33 @@ func (c *Core) planSGLang(s *Step) {
 		budget -= n
 		admitted++
 	}
-	if len(s.parts) > 0 {
+	if s.prompts() {
 		if c.opt.MixedPrefill {
-			c.joinDecodes(s, budget)
+			c.joinDecodes(s, budget+aside)
 		}
 		return
 	}
-	c.decodeAll(s)
+	c.retract()
+	c.advance(s, math.MaxInt, false)
+}
+
+// retract throws back those that have generated least until all others have
+// room for their next tokens.
+func (c *Core) retract() {
+	for i := 0; i < len(c.running); i++ {
+		r := c.running[i]
+		for !r.flying && !r.prefilling() && !c.room(r, r.computed+c.wants(r)) {
+			victim := c.least(nil)
+			if c.position(victim) <= i {
+				i--
+			}
+			c.preempt(victim)
+			c.raiseShare()
+			if victim == r {
+				break
+			}
+		}
+	}
 }
 
 // joinDecodes adds decodes to a step of prompts, as far as the budget goes.
@@ -72,23 +99,23 @@ func (c *Core) orderByPrefix() {
 // decode step since it was set.
 func (c *Core) answerShare() float64 {
 	a := &c.opt.AnswerShare
-	if a.Steps == 0 {
+	if a.Steps == 0 || c.shareSteps == 0 {
 		return c.share
 	}
-	return max(min(a.Least, c.share), c.share-float64(c.shareSteps)*(a.Initial-a.Least)/float64(a.Steps))
+	return max(a.Least, c.share-float64(c.shareSteps)*(a.Initial-a.Least)/float64(a.Steps))
 }
+
+// resetShare counts on the initial share again.
+func (c *Core) resetShare() { c.share, c.shareSteps = c.opt.AnswerShare.Initial, 0 }
 
 // raiseShare counts on what the running requests have come to, after one was
 // thrown back: the guess was too low.
 func (c *Core) raiseShare() {
-	if c.opt.Policy != SGLang {
-		return
-	}
 	var generated, whole float64
 	for _, r := range c.running {
 		generated += float64(r.Generated)
 		whole += float64(r.Output)
 	}
-	c.share = min(1, max(c.answerShare(), (generated+float64(c.opt.AnswerShare.RetractSteps*len(c.running)))/(whole+1)))
+	c.share = min(1, (generated+float64(c.opt.AnswerShare.RetractSteps*len(c.running)))/(whole+1))
 	c.shareSteps = 0
 }

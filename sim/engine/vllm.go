@@ -1,25 +1,34 @@
 package engine
 
-// planVLLM gives the token budget to running requests in order of admission,
-// then admits from the head of the queue. When blocks run out the request
-// admitted last (or the least urgent) is thrown back, and nobody is admitted in
-// that step.
+// planVLLM gives the token budget to running requests, then admits from the
+// head of the queue; nobody is admitted in a step that threw somebody back.
 func (c *Core) planVLLM(s *Step) {
-	budget := c.opt.MaxBatchedTokens
+	budget := c.advance(s, c.opt.MaxBatchedTokens, true)
+	if !c.preempted {
+		c.admitAll(s, budget)
+	}
+}
+
+// advance lets running requests go on in order of admission, those that have a
+// prompt to compute only with prompts, and returns what is left of the budget.
+// When blocks run out the request admitted last, or the least urgent, is thrown
+// back.
+func (c *Core) advance(s *Step, budget int, prompts bool) int {
 	for i := 0; i < len(c.running) && budget > 0; i++ {
 		r := c.running[i]
-		if r.flying {
+		if r.flying || r.prefilling() && !prompts {
 			continue
 		}
 		want := min(c.wants(r), budget)
 		for !c.room(r, r.computed+want) {
 			victim := c.victim()
-			if victim == nil {
-				break
+			if victim.flying {
+				budget += s.remove(victim)
 			}
-			c.preempt(victim)
-			if victim == r {
-				i-- // those after it moved up
+			if c.position(victim) <= i {
+				i-- // those after it move up
+			}
+			if c.preempt(victim); victim == r {
 				break
 			}
 		}
@@ -29,9 +38,7 @@ func (c *Core) planVLLM(s *Step) {
 			c.commit(r, r.computed+want)
 		}
 	}
-	if !c.preempted {
-		c.admitAll(s, budget)
-	}
+	return budget
 }
 
 // wants returns the tokens a running request would compute in a step.
@@ -42,14 +49,14 @@ func (c *Core) wants(r *Request) int {
 	return min(1+c.opt.DraftTokens, r.remaining())
 }
 
-// victim returns the request to throw back, nil when none can be: the last
-// admitted that takes no part in the step, with priorities the least urgent.
-// Earlier ones have their place in the step already.
+// victim returns the request to throw back: the last admitted, with priorities
+// the least urgent, which may have its place in the step being planned already.
+// There is one, since the request that lacks room can be it.
 func (c *Core) victim() *Request {
 	var worst *Request
 	for i := len(c.running) - 1; i >= 0; i-- {
 		r := c.running[i]
-		if r.flying {
+		if r.flying && (!c.opt.Priority || c.opt.Stages > 1) {
 			continue
 		}
 		if worst == nil || c.opt.Priority && r.Priority > worst.Priority {
@@ -72,18 +79,19 @@ func (c *Core) position(r *Request) int {
 }
 
 // admitAll admits from the head of the queue while tokens, sequences and
-// blocks last.
-func (c *Core) admitAll(s *Step, budget int) {
+// blocks last, and returns what is left of the budget.
+func (c *Core) admitAll(s *Step, budget int) int {
 	admitted := 0
-	for c.waiting.len() > 0 && budget > 0 && len(c.running) < c.opt.MaxSequences {
+	for c.waiting.len() > 0 && budget > 0 && c.seats() > 0 {
 		if c.opt.NewPerStep > 0 && admitted == c.opt.NewPerStep {
-			return
+			break
 		}
 		n := c.admit(s, budget)
 		if n == 0 {
-			return
+			break
 		}
 		budget -= n
 		admitted++
 	}
+	return budget
 }

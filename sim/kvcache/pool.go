@@ -3,6 +3,7 @@ package kvcache
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // ErrOptions is the kind of errors about impossible pools.
@@ -67,25 +68,27 @@ type Pool struct {
 	Stored, Evicted func(Hash)
 }
 
+// most is far beyond any simulation, and sums of it are far from overflow.
+const most = 1 << 40
+
 // New returns an empty pool. The error is of kind [ErrOptions].
 func New(o Options) (*Pool, error) {
-	if o.BlockTokens < 1 || o.Blocks < 0 {
+	if o.BlockTokens < 1 || o.BlockTokens > math.MaxInt32 || o.Blocks < 0 || o.Blocks > most {
 		return nil, fmt.Errorf("%w: blocks of %d tokens, %d of them", ErrOptions, o.BlockTokens, o.Blocks)
 	}
 	if o.ContentTokens == 0 {
 		o.ContentTokens = o.BlockTokens
 	}
-	if o.ContentTokens < o.BlockTokens || o.ContentTokens%o.BlockTokens != 0 {
+	if o.ContentTokens < o.BlockTokens || o.ContentTokens > math.MaxInt32 || o.ContentTokens%o.BlockTokens != 0 {
 		return nil, fmt.Errorf("%w: content in granules of %d tokens, blocks of %d", ErrOptions, o.ContentTokens, o.BlockTokens)
 	}
 	for _, g := range o.Groups {
-		if g.Window < 0 || g.Fixed < 0 {
+		if g.Window < 0 || g.Window > most || g.Fixed < 0 || g.Fixed > most {
 			return nil, fmt.Errorf("%w: a group with a window of %d tokens and %d fixed blocks", ErrOptions, g.Window, g.Fixed)
 		}
 	}
 	if o.Blocks == 0 {
-		// Far beyond any simulation, and far from overflow.
-		o.Blocks = 1 << 40
+		o.Blocks = most
 	}
 	p := &Pool{opt: o, unit: o.ContentTokens / o.BlockTokens}
 	p.Clear()
@@ -245,6 +248,9 @@ func (p *Pool) take(n int) {
 // room, the first of it first. It returns how many leading granules of the chain
 // are there now.
 func (p *Pool) Insert(chain []Hash) int {
+	if !p.opt.Prefix {
+		return 0
+	}
 	var s Sequence
 	found := p.Start(&s, chain, len(chain))
 	for found < len(chain) && p.Available() >= p.unit {
@@ -262,8 +268,9 @@ func (p *Pool) give(n int) {
 	if n == 0 {
 		return
 	}
-	// Without findable blocks there is nothing whose age matters.
-	if len(p.find) == 0 || p.opt.Blocks > 1<<31 {
+	// Without findable blocks there is nothing whose age matters, and a pool of
+	// more blocks than an entry counts never runs out.
+	if len(p.find) == 0 || p.opt.Blocks > math.MaxInt32 {
 		p.fresh += n
 		return
 	}

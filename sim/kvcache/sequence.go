@@ -85,7 +85,8 @@ func (s *Sequence) Extend(chain ...Hash) { s.chain = append(s.chain, chain...) }
 // Chain returns the hashes the sequence was started and extended with.
 func (s *Sequence) Chain() []Hash { return s.chain }
 
-// Commit makes the full granules among the first so many tokens findable.
+// Commit makes the full granules among the first so many tokens findable, which
+// the sequence has room for ([Pool.Grow]).
 func (p *Pool) Commit(s *Sequence, tokens int) {
 	if !p.opt.Prefix {
 		return
