@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -297,6 +298,9 @@ func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep f
 		return nil, err
 	}
 	f, single := s.f, onStep != nil
+	bar := s.app.Progress(fmt.Sprintf("simulating at %.4g requests/s", cmp.Or(rate, s.q.RequestRate)), f.requests)
+	defer bar.Done()
+	answered := 0
 	onStep = s.debugSteps(onStep)
 	c := cluster.Config{
 		Source: source, Fleet: s.fleet.Instances, Handoff: s.fleet.Handoff, Host: s.fleet.Host, Seed: seed,
@@ -310,6 +314,11 @@ func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep f
 		},
 		Objective: s.objective(), Classes: s.specs, ClosedLoop: s.closed, Explain: f.explain,
 		Until: units.Nanoseconds(units.Seconds(f.durationS)), OnStep: onStep, SingleSteps: single,
+		OnAnswer: func(metrics.Record) {
+			if answered++; answered%progressEvery == 0 {
+				bar.Add(progressEvery)
+			}
+		},
 	}
 	if c.Tiers, err = parseTiers(f.tiers); err != nil {
 		return nil, err
@@ -322,6 +331,9 @@ func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep f
 	}
 	return cluster.Run(ctx, &c)
 }
+
+// progressEvery is how many answers pass between two looks at the bar.
+const progressEvery = 256
 
 // source returns the workload of a run.
 func (s *scenario) source(seed uint64, rate float64) (workload.Source, error) {
@@ -385,14 +397,11 @@ func (s *scenario) spec(seed uint64, rate float64) workload.Spec {
 
 // run runs the scenario: once or with several seeds, and its sweep.
 func (s *scenario) run(ctx context.Context) (*cluster.Result, error) {
-	bar := s.app.Progress("simulating", 0)
-	defer bar.Done()
 	seed := uint64(s.f.seed)
 	result, err := s.once(ctx, seed, 0, nil)
 	if err != nil {
 		return nil, err
 	}
-	bar.Add(1)
 	if s.f.seeds > 1 {
 		runs := []*cluster.Result{result}
 		for k := 1; k < s.f.seeds; k++ {
@@ -401,18 +410,17 @@ func (s *scenario) run(ctx context.Context) (*cluster.Result, error) {
 				return nil, err
 			}
 			runs = append(runs, more)
-			bar.Add(1)
 		}
 		cluster.PoolRuns(result, runs)
 	}
 	if s.f.sweep {
-		err = s.sweep(ctx, result, bar)
+		err = s.sweep(ctx, result)
 	}
 	return result, err
 }
 
 // sweep finds the knee by bisection and keeps every rate that was tried.
-func (s *scenario) sweep(ctx context.Context, result *cluster.Result, bar cli.Progress) error {
+func (s *scenario) sweep(ctx context.Context, result *cluster.Result) error {
 	base := result.Total.OfferedRate
 	if base <= 0 {
 		return cli.Errorf(cli.BadInput, "--des-sweep: all requests arrive at once, there is no rate to vary")
@@ -423,7 +431,6 @@ func (s *scenario) sweep(ctx context.Context, result *cluster.Result, bar cli.Pr
 		if err != nil {
 			return false, err
 		}
-		bar.Add(1)
 		curve = append(curve, cluster.CurvePoint{Rate: rate, Stats: r.Total})
 		return !r.Total.Saturated && (math.IsNaN(r.Total.Attainment) || r.Total.Attainment >= attained), nil
 	}
