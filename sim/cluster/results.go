@@ -20,7 +20,10 @@ func (m *measure) result() *Result {
 	r.Total.Saturated = m.open() && m.saturated(r.Total.OfferedRate, r.Total.AchievedRate)
 	for i, in := range f.instances {
 		here := func(o *instance) bool { return o == in }
-		s := m.stats(scored, m.inst[i], func(rec *metrics.Record) bool { return int(rec.Instance) == i }, here, m.objectiveOf)
+		s := r.Total
+		if len(f.instances) > 1 {
+			s = m.stats(scored, m.inst[i], func(rec *metrics.Record) bool { return int(rec.Instance) == i }, here, m.objectiveOf)
+		}
 		r.Instances = append(r.Instances, Instance{Index: i, Role: in.spec.Role.String(), Name: in.spec.Name, GPUs: in.spec.GPUs, Stats: s})
 	}
 	if f.handoffs != nil {

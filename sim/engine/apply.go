@@ -115,10 +115,14 @@ func (c *Core) emit(r *Request, n int, first, interval units.Time, times int) (t
 	if n == 0 || c.Gap == nil {
 		return 0
 	}
-	if times > 1 && c.opt.StreamInterval == 1 {
+	if c.opt.StreamInterval == 1 && (times > 1 || n == 1) {
 		// One token per repetition, each sent at once.
-		c.gap(first-r.sent, 1)
+		wait := first - r.sent
 		r.sent = first + units.Time(times-1)*interval
+		if wait == interval {
+			return int64(n)
+		}
+		c.gap(wait, 1)
 		return int64(n - 1)
 	}
 	for i := range n {
