@@ -72,12 +72,18 @@ func (a *app) simulate(ctx context.Context, q *question, r *requestFlags, f *sim
 	if err := s.prepare(); err != nil {
 		return err
 	}
+	if err := s.refuseIgnored(); err != nil {
+		return err
+	}
 	if !s.fleet.Feasible {
 		return cli.Errorf(cli.Infeasible, "%s", s.fleet.Reason)
 	}
 	result, err := s.run(ctx)
 	if err != nil {
 		return err
+	}
+	if s.f.explain >= 0 && result.Request == nil {
+		return cli.Errorf(cli.BadInput, "--explain-request %d: no request of this number was answered", s.f.explain)
 	}
 	s.describe(result)
 	if err := s.writeFiles(ctx, result); err != nil {
@@ -155,6 +161,9 @@ func (s *scenario) prepare() error {
 	if s.fleet, err = lib.Fleet(s.q.Request); err != nil || !s.fleet.Feasible {
 		return err
 	}
+	if err := s.refuseUnmet(); err != nil {
+		return err
+	}
 	return s.override()
 }
 
@@ -179,47 +188,6 @@ func machineOf(lib *planner.Library, gpu, engine string) (*planner.Machine, erro
 		}
 	}
 	return m, nil
-}
-
-// refuseUnused refuses settings that would have no effect.
-func (s *scenario) refuseUnused() error {
-	f, open := s.f, s.q.RequestRate > 0
-	recorded := f.workloadFile != "" || f.mooncakeTrace != ""
-	given := func(flag string) bool { return s.app.Settings.Origin(flag) != cli.FromDefault }
-	for _, n := range []needs{
-		{[]string{"des-workload-file"}, f.mooncakeTrace == "", "--des-mooncake-trace names the workload already"},
-		{[]string{"time-scale", "rate-scale", "des-trace-format"}, recorded, "it needs --des-workload-file"},
-		{[]string{"request-rate"}, !recorded, "a recorded workload has its own arrivals; change them with --rate-scale"},
-		{[]string{"des-range-ratio", "des-length-sigma", "des-num-prefixes", "des-session-turns", "prefix-cache-hit-rate", "des-class"}, !recorded, "a recorded workload has its own lengths and content"},
-		{[]string{"des-client-think-ms"}, f.closedLoop || !open, "it needs a closed loop or a recorded workload"},
-		{[]string{"des-client-ramp-s"}, f.closedLoop || !open && !recorded, "it needs a closed loop"},
-		{[]string{"des-closed-loop"}, !f.closedLoop || !open, "a closed loop has no --request-rate"},
-		{[]string{"des-sweep"}, open || recorded && !f.closedLoop, "it needs open arrivals: --request-rate or a recorded workload"},
-		{[]string{"des-burstiness"}, open, "it needs --request-rate"},
-		{[]string{"des-prefix-len", "des-prefix-zipf"}, f.prefixes > 0, "it needs --des-num-prefixes"},
-		{[]string{"des-session-think-s", "des-turn-tokens"}, f.turns > 1, "it needs --des-session-turns"},
-		{[]string{"des-length-sigma"}, f.rangeRatio == 1, "--des-range-ratio says how lengths are drawn already"},
-		{[]string{"prefix-cache-hit-rate"}, f.prefixes == 0, "--des-num-prefixes says what prompts share already"},
-		{[]string{"des-autoscale-max", "des-autoscale-interval-s", "des-cold-start-s"}, f.autoscale != "", "it needs --des-autoscale"},
-		{[]string{"des-local-prefill-tokens", "des-transfer-layers", "des-prefill-overlap-weight", "des-decode-overlap-weight", "des-prefill-gpu-arch", "des-decode-gpu-arch", "des-prefill-engine", "des-decode-engine"}, s.q.Disagg != nil, "it needs --disaggregate"},
-		{[]string{"des-instances"}, s.q.Disagg == nil, "with --disaggregate the pools have --prefill-replicas and --decode-replicas"},
-		{[]string{"des-kv-blocks"}, f.kvTokens == 0, "--des-kv-cache-tokens gives the pool already"},
-		{[]string{"replicas"}, f.instances == 1 || s.r.replicas == 1, "--des-instances gives the number of instances already"},
-		{[]string{"des-cache-shares-pool"}, f.sharesPool, "cache and running requests always share one pool"},
-		{[]string{"des-whole-context-residency"}, f.wholeContext, "a running request always holds its whole context"},
-		{[]string{"decode-admission-steps"}, s.r.admissionSteps == 0, "the simulated schedulers look at the queue in every step"},
-		{[]string{"serving-model"}, s.r.servingModel != "static", "static batches are not simulated"},
-	} {
-		if n.met {
-			continue
-		}
-		for _, flag := range n.flags {
-			if given(flag) {
-				return cli.Errorf(cli.BadInput, "--%s has no effect: %s", flag, n.what)
-			}
-		}
-	}
-	return nil
 }
 
 // override applies the simulation's own settings of scheduler and pool.
@@ -298,6 +266,10 @@ func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep f
 		return nil, err
 	}
 	f, single := s.f, onStep != nil
+	warmUpShare := f.warmUpShare
+	if f.warmUpRequests > 0 && s.app.Settings.Origin("des-warmup-frac") == cli.FromDefault {
+		warmUpShare = 0
+	}
 	bar := s.app.Progress(fmt.Sprintf("simulating at %.4g requests/s", cmp.Or(rate, s.q.RequestRate)), f.requests)
 	defer bar.Done()
 	answered := 0
@@ -309,7 +281,7 @@ func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep f
 			Staleness: units.Seconds(f.stalenessMs / 1e3),
 		},
 		Scoring: cluster.Scoring{
-			WarmUpShare: f.warmUpShare, WarmUpRequests: f.warmUpRequests, DetectWarmUp: f.detectWarmUp,
+			WarmUpShare: warmUpShare, WarmUpRequests: f.warmUpRequests, DetectWarmUp: f.detectWarmUp,
 			Tokenize: s.fleet.Host.Tokenize, Detokenize: s.fleet.Host.Detokenize,
 		},
 		Objective: s.objective(), Classes: s.specs, ClosedLoop: s.closed, Explain: f.explain,
@@ -426,13 +398,18 @@ func (s *scenario) sweep(ctx context.Context, result *cluster.Result) error {
 		return cli.Errorf(cli.BadInput, "--des-sweep: all requests arrive at once, there is no rate to vary")
 	}
 	var curve []cluster.CurvePoint
+	verdicts := map[float64]bool{}
 	sustained := func(rate float64) (bool, error) {
-		r, err := s.once(ctx, uint64(s.f.seed), rate, nil)
+		if ok, tried := verdicts[rate]; tried {
+			return ok, nil
+		}
+		r, err := s.settled(ctx, rate)
 		if err != nil {
 			return false, err
 		}
 		curve = append(curve, cluster.CurvePoint{Rate: rate, Stats: r.Total})
-		return !r.Total.Saturated && (math.IsNaN(r.Total.Attainment) || r.Total.Attainment >= attained), nil
+		verdicts[rate] = s.meets(r)
+		return verdicts[rate], nil
 	}
 	low, high := base/8, base*8
 	for ok, err := sustained(low); !ok; ok, err = sustained(low) {
@@ -443,13 +420,74 @@ func (s *scenario) sweep(ctx context.Context, result *cluster.Result) error {
 			break
 		}
 	}
+	// The fleet may do far more than what was asked for.
+	for high < base*1e4 {
+		ok, err := sustained(high)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		low, high = high, high*8
+	}
 	knee, err := metrics.Knee(low, high, kneeTolerance, sustained)
 	if err != nil {
 		return err
 	}
 	result.SetCurve(curve, knee)
+	for _, p := range curve {
+		if p.Rate == knee && short(&p.Stats) {
+			result.Warnings = append(result.Warnings, cluster.Warning{Code: "short_sweep", Text: fmt.Sprintf(
+				"at the knee requests arrived within %.3g s and took %.3g s each: the fleet may not sustain it for long", arrivedWithin(&p.Stats), p.E2E.Mean)})
+		}
+	}
 	return nil
 }
+
+// meets reports whether a run is an operating point within the objectives.
+func (s *scenario) meets(r *cluster.Result) bool {
+	return !r.Total.Saturated && (math.IsNaN(r.Total.Attainment) || r.Total.Attainment >= attained)
+}
+
+// settled runs a rate with as many requests as asked for, and more as long as
+// they arrive within a time that is short against that of one request: a fleet
+// that is filling up takes any rate. A recorded workload has no more.
+func (s *scenario) settled(ctx context.Context, rate float64) (*cluster.Result, error) {
+	f := *s.f
+	longer := *s
+	longer.f = &f
+	for {
+		r, err := longer.once(ctx, uint64(f.seed), rate, nil)
+		if err != nil {
+			return nil, err
+		}
+		if s.trace != nil || !s.meets(r) || f.requests >= mostSwept || arrivedWithin(&r.Total) >= settledTimes*r.Total.E2E.Mean {
+			return r, nil
+		}
+		f.requests = min(mostSwept, 4*f.requests)
+	}
+}
+
+// arrivedWithin is the time in which the requests of an open run arrived, seconds.
+func arrivedWithin(t *cluster.Stats) float64 {
+	return float64(t.Offered) / t.OfferedRate
+}
+
+// short reports whether requests arrived within so little time that a fleet that
+// is filling up passes for one that sustains the rate.
+func short(t *cluster.Stats) bool {
+	return t.Scored > 0 && t.OfferedRate > 0 && arrivedWithin(t) < shortTimes*t.E2E.Mean
+}
+
+// A rate of a sweep lasts ten times as long as one request, but has at most
+// 100,000 of them unless more were asked for. A run that lasts less than four
+// times as long is said to be short.
+const (
+	settledTimes = 10
+	shortTimes   = 4
+	mostSwept    = 100_000
+)
 
 // A rate is sustained when so many of the requests meet their objectives; the
 // knee is found to this relative tolerance.
@@ -468,6 +506,14 @@ func (s *scenario) describe(r *cluster.Result) {
 		r.Workload = fmt.Sprintf("%d requests, input=%g tok, output=%g tok", s.f.requests, s.q.InputLen, s.q.OutputLen)
 	default:
 		r.Workload = fmt.Sprintf("%d requests at %g/s, input=%g tok, output=%g tok", s.f.requests, s.q.RequestRate, s.q.InputLen, s.q.OutputLen)
+	}
+	if t := &r.Total; !s.closed && !t.Saturated && short(t) {
+		r.Warnings = append(r.Warnings, cluster.Warning{Code: "short_run", Text: fmt.Sprintf(
+			"requests arrived within %.3g s and took %.3g s each: too short a run to tell whether the rate is sustained", arrivedWithin(t), t.E2E.Mean)})
+	}
+	if n := r.Total.Offered; s.f.warmUpRequests > n/2 {
+		r.Warnings = append(r.Warnings, cluster.Warning{Code: "warm_up_cut", Text: fmt.Sprintf(
+			"--des-warmup-requests %d of %d requests: half of them are scored nevertheless", s.f.warmUpRequests, n)})
 	}
 	r.Arrival = "trace"
 	if s.trace == nil {

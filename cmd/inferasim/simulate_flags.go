@@ -71,7 +71,7 @@ func (f *simulateFlags) bindTraffic(fs *pflag.FlagSet) {
 	fs.Var(cli.Int(&f.requests, 1, 1_000_000_000), "des-num-requests", "requests to simulate; with a trace the first so many when given")
 	fs.Var(cli.Float(&f.durationS, 0, maxSeconds), "des-duration-s", "cut the run off at this simulated time (0 = when all requests have ended)")
 	fs.Var(cli.Int(&f.seed, 0, 1<<53), "des-seed", "seed of all random streams")
-	fs.Var(cli.Float(&f.burstiness, 0, 1000), "des-burstiness", "shape of the gaps between arrivals: 1 = poisson, below in bursts, above more even")
+	fs.Var(cli.Float(&f.burstiness, 0.001, 1000), "des-burstiness", "shape of the gaps between arrivals: 1 = poisson, below in bursts, above more even")
 	fs.Var(cli.Float(&f.rangeRatio, 0, 1), "des-range-ratio", "lengths are drawn between this share of the nominal length and all of it")
 	fs.Var(cli.Float(&f.sigma, 0, 10), "des-length-sigma", "lengths are lognormal with this deviation of their logarithm, the nominal length being the mean (0 = off)")
 	fs.Var(cli.Float(&f.onS, 0, maxSeconds), "des-on-s", "mean length of the on state of --arrival-model on-off")
@@ -124,7 +124,7 @@ func (f *simulateFlags) bindFleet(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.tiers, "des-tier", nil, "cache tier below the GPU's, fastest first: NAME:CAPACITY:READ GB/s[:WRITE GB/s[:LATENCY us]][:shared], e.g. dram:512GiB:50")
 	fs.StringArrayVar(&f.faults, "des-fault", nil, "what goes wrong: KIND@START+LENGTH[:INSTANCE[:FACTOR]] in seconds, KIND crash, slow, link or events, e.g. crash@60+30:1")
 	fs.StringVar(&f.autoscale, "des-autoscale", "", "change the number of instances: queue (by queue and utilisation) or latency (by load and latency targets)")
-	fs.Var(cli.Int(&f.autoscaleMost, 1, 100_000), "des-autoscale-max", "most instances of a role; the least is where the run begins")
+	fs.Var(cli.Int(&f.autoscaleMost, 1, 100_000), "des-autoscale-max", "most instances of a role; the least is 1")
 	fs.Var(cli.Float(&f.autoscaleIntervalS, 0.001, maxSeconds), "des-autoscale-interval-s", "time between decisions")
 	fs.Var(cli.Float(&f.coldStartS, 0, maxSeconds), "des-cold-start-s", "time until a new instance takes requests")
 }
@@ -132,7 +132,7 @@ func (f *simulateFlags) bindFleet(fs *pflag.FlagSet) {
 func (f *simulateFlags) bindOutput(fs *pflag.FlagSet) {
 	f.warmUpShare, f.explain, f.seeds = 0.1, -1, 1
 	fs.Var(cli.Float(&f.warmUpShare, 0, 0.9), "des-warmup-frac", "share of the earliest completions that is not scored")
-	fs.Var(cli.Int(&f.warmUpRequests, 0, 1_000_000_000), "des-warmup-requests", "requests, by order of issue, that are not scored")
+	fs.Var(cli.Int(&f.warmUpRequests, 0, 1_000_000_000), "des-warmup-requests", "requests, by order of issue, that are not scored, instead of --des-warmup-frac unless that is given, too")
 	fs.BoolVar(&f.detectWarmUp, "des-detect-warmup", false, "find the end of the warm-up in the times to first token (MSER-5) instead of --des-warmup-frac")
 	fs.BoolVar(&f.sweep, "des-sweep", false, "find the highest rate that is sustained (within the objectives, if any) and print the curve")
 	fs.Var(cli.Int(&f.seeds, 1, 1000), "des-seeds", "runs with seeds from --des-seed upwards that are pooled")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,6 +105,9 @@ func (s *scenario) parseClasses() (of []workload.Class, specs []cluster.ClassSpe
 		if len(parts) < 2 || parts[0] == "" {
 			return nil, nil, false, bad("want NAME:WEIGHT[:key=value...]")
 		}
+		if slices.ContainsFunc(of, func(c workload.Class) bool { return c.Name == parts[0] }) {
+			return nil, nil, false, bad("there is a class of this name already")
+		}
 		c, spec := workload.Class{Name: parts[0]}, cluster.ClassSpec{Name: parts[0], Objective: s.objective()}
 		if c.Weight, err = strconv.ParseFloat(parts[1], 64); err != nil {
 			return nil, nil, false, bad("weight %q is not a number", parts[1])
@@ -118,9 +122,9 @@ func (s *scenario) parseClasses() (of []workload.Class, specs []cluster.ClassSpe
 			switch {
 			case key == "priority" && whole:
 				c.Priority, prioritised = int(v), true
-			case key == "input" && whole:
+			case key == "input" && whole && v > 0:
 				c.Input = s.length(v)
-			case key == "output" && whole:
+			case key == "output" && whole && v > 0:
 				c.Output = s.length(v)
 			case key == "ttft_ms":
 				spec.Objective.TTFT = v / 1e3
@@ -141,7 +145,8 @@ func (s *scenario) parseClasses() (of []workload.Class, specs []cluster.ClassSpe
 func (s *scenario) length(n float64) workload.Length {
 	l := workload.Length{Mean: int(n), Sigma: s.f.sigma}
 	if s.f.rangeRatio < 1 {
-		l.RangeRatio = s.f.rangeRatio
+		// 0 is from one token on; to the workload it would be no range at all.
+		l.RangeRatio = max(s.f.rangeRatio, math.SmallestNonzeroFloat64)
 	}
 	return l
 }
@@ -160,6 +165,9 @@ func parseTiers(texts []string) ([]cluster.TierSpec, error) {
 		}
 		if len(parts) < 3 || len(parts) > 5 || t.Name == "" {
 			return nil, bad(fmt.Errorf("want NAME:CAPACITY:READ[:WRITE[:LATENCY]][:shared]"))
+		}
+		if slices.ContainsFunc(out, func(o cluster.TierSpec) bool { return o.Name == t.Name }) {
+			return nil, bad(fmt.Errorf("there is a tier of this name already"))
 		}
 		var err error
 		if t.Capacity, err = units.ParseBytes(parts[1], units.GB); err != nil {
@@ -183,6 +191,9 @@ func parseTiers(texts []string) ([]cluster.TierSpec, error) {
 	}
 	return out, nil
 }
+
+// mostSlowdown keeps the times of slowed steps far from the range of the clock.
+const mostSlowdown = 1e6
 
 // parseFaults reads KIND@START+LENGTH[:INSTANCE[:FACTOR]].
 func parseFaults(texts []string) ([]cluster.FaultSpec, error) {
@@ -211,8 +222,11 @@ func parseFaults(texts []string) ([]cluster.FaultSpec, error) {
 			}
 		}
 		if len(parts) > 2 {
-			if s.Factor, err = strconv.ParseFloat(parts[2], 64); err != nil {
-				return nil, bad(fmt.Sprintf("factor %q is not a number", parts[2]))
+			if s.Factor, err = strconv.ParseFloat(parts[2], 64); err != nil || !(s.Factor > 0 && s.Factor <= mostSlowdown) {
+				return nil, bad(fmt.Sprintf("factor %q is not a number above 0 and up to %g", parts[2], float64(mostSlowdown)))
+			}
+			if s.Kind != cluster.FaultSlow {
+				return nil, bad("only slow takes a factor")
 			}
 		}
 		out = append(out, s)

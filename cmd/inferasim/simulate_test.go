@@ -171,11 +171,90 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--des-workload-file", "nowhere.jsonl"}, 2, "nowhere.jsonl"},
 		{[]string{"--request-rate", "10", "--des-autoscale", "latency"}, 2, "--slo-ttft-ms"},
 		{[]string{"--request-rate", "10", "--max-context-len", "10000000"}, 4, ""},
+		{[]string{"--request-rate", "10", "--des-swing", "0.3"}, 2, "diurnal"},
+		{[]string{"--request-rate", "10", "--des-on-s", "3"}, 2, "on-off"},
+		{[]string{"--request-rate", "10", "--arrival-model", "deterministic", "--des-burstiness", "0.5"}, 2, "gamma"},
+		{[]string{"--request-rate", "10", "--des-burstiness", "0"}, 2, "des-burstiness"},
+		{[]string{"--request-rate", "10", "--des-overlap-weight", "3"}, 2, "kv-aware"},
+		{[]string{"--request-rate", "10", "--des-signal-staleness-ms", "3"}, 2, "kv-aware"},
+		{[]string{"--request-rate", "10", "--des-prefix-hash-tokens", "3"}, 2, "prefix-hash"},
+		{[]string{"--request-rate", "10", "--replicas", "2", "--des-routing", "session_affinity"}, 2, "conversations"},
+		{[]string{"--request-rate", "10", "--des-session-turns", "0.5"}, 2, "one turn"},
+		{[]string{"--request-rate", "10", "--max-concurrency", "8"}, 2, "--des-closed-loop"},
+		{[]string{"--request-rate", "10", "--gpu-cost-per-hour", "2"}, 2, "costs"},
+		{[]string{"--request-rate", "1e-9"}, 2, "60 requests"},
+		{[]string{"--request-rate", "10", "--des-class", "a:1", "--des-class", "a:2"}, 2, "already"},
+		{[]string{"--request-rate", "10", "--des-class", "a:1:output=0"}, 2, "output=0"},
+		{[]string{"--request-rate", "10", "--des-tier", "a:1:1", "--des-tier", "a:2:1"}, 2, "already"},
+		{[]string{"--request-rate", "10", "--des-fault", "slow@1+1:0:1e300"}, 2, "factor"},
+		{[]string{"--request-rate", "10", "--des-fault", "crash@1+1:0:3"}, 2, "factor"},
+		{[]string{"--request-rate", "10", "--des-fault", "events@1+1:0"}, 2, "kv-aware"},
+		{[]string{"--request-rate", "10", "--replicas", "4", "--des-autoscale", "queue", "--des-autoscale-max", "2"}, 2, "4 instances"},
+		{[]string{"--request-rate", "10", "--engine", "atom", "--des-exclusive-prefill"}, 2, "by itself"},
+		{[]string{"--request-rate", "10", "--explain-request", "60"}, 2, "--explain-request 60"},
 	} {
 		o := run(t, small(c.args...)...)
 		o.want(t, c.code)
 		if !strings.Contains(o.err, c.text) || strings.Contains(o.err, "goroutine") || strings.Count(strings.TrimSpace(o.err), "\n") > 1 {
 			t.Errorf("%v: %q, want one line with %q", c.args, o.err, c.text)
 		}
+	}
+}
+
+// TestSweepSettles: a sweep does not take a fleet that is still filling up for
+// one that sustains the rate. A saturated run of many requests gives what the
+// fleet can do.
+func TestSweepSettles(t *testing.T) {
+	t.Parallel()
+	o := run(t, small("--request-rate", "1000", "--des-num-requests", "20000", "-o", "json")...)
+	o.want(t, 0)
+	most := number(t, o.object(t), "achieved_req_s")
+	// Wherever the search begins.
+	for _, rate := range []string{"0.5", "20", "400"} {
+		o := run(t, small("--request-rate", rate, "--des-sweep", "-o", "json")...)
+		o.want(t, 0)
+		if knee := number(t, o.object(t), "knee_req_s"); knee < 0.9*most || knee > 1.1*most {
+			t.Errorf("from %s requests/s on the knee is %v, the fleet does %v", rate, knee, most)
+		}
+	}
+}
+
+func TestSimulateShortRun(t *testing.T) {
+	t.Parallel()
+	// 60 requests in 3 s that take 1 s and more each.
+	o := run(t, small("--request-rate", "20", "--output-len", "150")...)
+	o.want(t, 0)
+	if !strings.Contains(o.out, "short_run") {
+		t.Errorf("not said to be short:\n%s", o.out)
+	}
+}
+
+// TestSimulateHonours: settings that are easily lost on the way to the simulation.
+func TestSimulateHonours(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		path string
+		want float64
+	}{
+		{[]string{"--des-warmup-requests", "3"}, "requests.scored", 57},
+		{[]string{"--des-warmup-requests", "3", "--des-warmup-frac", "0.5"}, "requests.scored", 30},
+		// Exactly the longest context that the model's config allows.
+		{[]string{"--input-len", "131000", "--output-len", "72"}, "requests.rejected", 0},
+	} {
+		o := run(t, small(append(c.args, "--request-rate", "10", "-o", "json")...)...)
+		o.want(t, 0)
+		if got := number(t, o.object(t), c.path); got != c.want {
+			t.Errorf("%v: %s = %v, want %v", c.args, c.path, got, c.want)
+		}
+	}
+	o := run(t, small("--request-rate", "1", "--des-num-requests", "3", "--des-session-turns", "20", "--des-turn-tokens", "30000", "-o", "json")...)
+	o.want(t, 0)
+	if number(t, o.object(t), "requests.rejected") == 0 {
+		t.Error("prompts beyond the model's longest context were answered")
+	}
+	full, ranged := run(t, small("--request-rate", "10", "-o", "json")...), run(t, small("--request-rate", "10", "--des-range-ratio", "0", "-o", "json")...)
+	if a, b := number(t, full.object(t), "cache.prompt_tokens"), number(t, ranged.object(t), "cache.prompt_tokens"); b > 0.7*a {
+		t.Errorf("lengths from 1 to the nominal one: %v prompt tokens, all nominal %v", b, a)
 	}
 }

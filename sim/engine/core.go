@@ -274,10 +274,12 @@ func (c *Core) plan(s *Step) {
 }
 
 func (c *Core) newStep(now units.Time) *Step {
-	s := new(Step)
+	var s *Step
 	if n := len(c.spare); n > 0 {
 		s = c.spare[n-1]
 		c.spare = c.spare[:n-1]
+	} else {
+		s = new(Step)
 	}
 	*s = Step{Started: now, Repeat: 1, parts: s.parts[:0], Batch: step.Batch{Chunks: s.Batch.Chunks[:0]}}
 	return s
@@ -387,7 +389,8 @@ func (c *Core) limit(r *Request) int { return (r.target - 1) / c.pool.ContentTok
 
 // found returns how many tokens of a waiting request are in the cache.
 func (c *Core) found(r *Request) int {
-	return min(c.pool.Match(r.chain), c.limit(r)) * c.pool.ContentTokens()
+	granules := min(c.pool.Match(r.chain), c.limit(r))
+	return granules*c.pool.ContentTokens() + c.pool.Parked(&r.seq, granules)*c.pool.BlockTokens()
 }
 
 // admit moves the head of the queue to the running requests with its first
@@ -419,7 +422,8 @@ func (c *Core) admit(s *Step, budget int) int {
 	if n < 1 || c.pool.Lacking(r.chain, c.limit(r), later) > 0 {
 		return 0
 	}
-	hit := c.pool.Start(&r.seq, r.chain, c.limit(r)) * c.pool.ContentTokens()
+	c.pool.Start(&r.seq, r.chain, c.limit(r))
+	hit := r.seq.Held() * c.pool.BlockTokens()
 	r.room = hit
 	c.mustHold(r, now)
 	c.waiting.pop()
@@ -503,8 +507,9 @@ func (c *Core) commit(r *Request, computed int) {
 	}
 }
 
-// preempt throws a running request back: its blocks are let go, and what it
-// had computed is computed again.
+// preempt throws a running request back: its blocks are let go, and what of
+// them is gone when it is admitted again is computed again. vLLM finds the rest
+// by its hashes; SGLang's tree holds no answers under way.
 func (c *Core) preempt(r *Request) {
 	for i, other := range c.running {
 		if other == r {
@@ -518,7 +523,11 @@ func (c *Core) preempt(r *Request) {
 	c.exit(r)
 	c.preempted = true
 	c.extend(r, r.Generated)
-	c.pool.Release(&r.seq)
+	if c.opt.Policy == SGLang {
+		c.pool.Release(&r.seq)
+	} else {
+		c.pool.Park(&r.seq, r.computed)
+	}
 	r.Preempted++
 	r.lost = r.computed
 	r.computed, r.target, r.room = 0, r.length(), 0

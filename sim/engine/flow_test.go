@@ -64,8 +64,8 @@ func TestResumeBesideDecodes(t *testing.T) {
 	}
 }
 
-// A resumed request that is thrown back is computed again, prompt included, and
-// with a priority it takes its place in the queue.
+// A resumed request that is thrown back is computed again, prompt included, as
+// far as its blocks are gone; with a priority it takes its place in the queue.
 func TestResumeAgain(t *testing.T) {
 	check(t, []script{{"transfer_preempted", Options{MaxSequences: 8, Priority: true}, pool(6), func(s *session) {
 		for i, name := range []string{"late", "early"} {
@@ -182,5 +182,29 @@ func TestStats(t *testing.T) {
 	}
 	if got := s.core.Stats(); got != want {
 		t.Errorf("stats %+v, want %+v\n%s", got, want, s.log.String())
+	}
+}
+
+// What a window and recurrent state take counts when a request is too long for
+// the pool, and beside others it waits.
+func TestGroupsBeyondPool(t *testing.T) {
+	c := newCore(t, Options{MaxSequences: 8}, kvcache.Options{BlockTokens: 4, Blocks: 12, Groups: []kvcache.Group{{Window: 1 << 30}, {Fixed: 2}}})
+	submit := func(input, output int) error {
+		_, err := c.Submit(&workload.Request{Input: input, Output: output}, 0)
+		return err
+	}
+	// 20 tokens take 5 + 5 + 2 blocks, 21 take 6 + 6 + 2.
+	if err := submit(11, 10); err != ErrTooLong {
+		t.Errorf("14 of 12 blocks: %v", err)
+	}
+	if err := submit(10, 10); err != nil {
+		t.Errorf("12 of 12 blocks: %v", err)
+	}
+	if err := submit(8, 1); err != nil {
+		t.Error(err)
+	}
+	// 10 tokens take 3 + 3 + 2 blocks; 8 take 2 + 2 + 2, which 4 are too few for.
+	if s := c.Next(0); s.Requests() != 1 || c.pool.Used() != 8 {
+		t.Errorf("%d requests, %d blocks", s.Requests(), c.pool.Used())
 	}
 }

@@ -89,6 +89,7 @@ type world struct {
 	gaps    map[units.Time]int64
 	tokens  int
 	content bool // some request had content
+	events  int  // granules that became findable or were given up
 }
 
 func newWorld(t *rapid.T, o Options, p kvcache.Options, hooks bool) *world {
@@ -96,14 +97,15 @@ func newWorld(t *rapid.T, o Options, p kvcache.Options, hooks bool) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := &world{t: t, live: map[*Request]bool{}, gaps: map[units.Time]int64{}}
 	if hooks {
-		pool.Stored, pool.Evicted = func(kvcache.Hash) {}, func(kvcache.Hash) {}
+		pool.Stored, pool.Evicted = func(kvcache.Hash) { w.events++ }, func(kvcache.Hash) { w.events++ }
 	}
 	c, err := New(o, pool, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Core: c, t: t, live: map[*Request]bool{}, gaps: map[units.Time]int64{}}
+	w.Core = c
 	c.Gap = func(gap units.Time, n int64) { w.gaps[gap] += n }
 	return w
 }
@@ -354,6 +356,15 @@ func TestRepetition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o, p := anyOptions(t)
 		o.Stages, o.DraftTokens, o.Acceptance, o.HoldEnded = 0, 0, nil, false
+		// Contexts of some hundred tokens are priced in bands of 4 and more, so that
+		// steps repeat, in pools that a few of them fill.
+		o.MaxContext, o.MaxBatchedTokens = 0, rapid.SampledFrom([]int{0, 100, 700}).Draw(t, "larger budget")
+		if o.PrefillChunk > 0 {
+			o.PrefillChunk = 100
+		}
+		if p.Blocks > 0 {
+			p.Blocks = rapid.IntRange(800, 2000).Draw(t, "tokens of the pool") / p.BlockTokens
+		}
 		hooks := rapid.Bool().Draw(t, "hooks")
 		single := o
 		single.SingleSteps = true
@@ -366,12 +377,22 @@ func TestRepetition(t *testing.T) {
 				}
 				return false
 			}
-			// Large contexts have wide bands, which small tests do not reach.
-			k := rapid.IntRange(1, s.Repeat).Draw(t, "times")
-			for range k {
+			k := s.Repeat
+			if rapid.IntRange(0, 3).Draw(t, "cut") == 0 {
+				k = rapid.IntRange(1, s.Repeat).Draw(t, "times")
+			}
+			events := b.events
+			for i := range k {
 				one := b.Next(b.now)
 				if one == nil {
 					t.Fatal("one of two equal engines has nothing to do")
+				}
+				// Who watches the cache must see it change in time: when the plan is
+				// made, or after the last step.
+				if i == 0 {
+					events = b.events
+				} else if b.events != events {
+					t.Fatalf("%d granules became findable or were given up within %d of %d repetitions", b.events-events, k, s.Repeat)
 				}
 				if diff := cmp.Diff(s.Batch, one.Batch); diff != "" {
 					t.Fatalf("the batch changed within %d of %d repetitions:\n%s", k, s.Repeat, diff)
@@ -388,11 +409,13 @@ func TestRepetition(t *testing.T) {
 		}
 		for n := range rapid.IntRange(1, 12).Draw(t, "requests") {
 			q := anyRequest(t, n)
-			// Contexts of 500 and more tokens are priced in bands of 16.
-			if rapid.Bool().Draw(t, "long") {
-				if q.Input += 500; q.Content != nil {
-					q.Content[1].Tokens += 500
+			if rapid.IntRange(0, 5).Draw(t, "long") > 0 {
+				more := rapid.IntRange(150, 400).Draw(t, "longer")
+				if q.Input += more; q.Content != nil {
+					q.Content[rapid.IntRange(0, 1).Draw(t, "where")].Tokens += more
 				}
+				q.Unshared = min(q.Unshared, q.Input)
+				q.Output += 20
 			}
 			resume := rapid.IntRange(0, 4).Draw(t, "resume") == 0
 			a.submitAny(q, resume)

@@ -137,7 +137,11 @@ func (s *session) start() *Step {
 func (s *session) finish(st *Step, times int, interval, latency units.Time) []*Request {
 	ended := s.core.Apply(st, times, interval, latency, nil)
 	for _, r := range ended {
-		s.say("     %s ended: admitted %d, first %d, last %d, cached %d, preempted %d", s.names[r], r.Admitted, r.First, r.Last, r.Cached, r.Preempted)
+		again := ""
+		if r.Preempted > 0 {
+			again = fmt.Sprintf(", thrown back %d times, %d tokens computed again", r.Preempted, r.Wasted)
+		}
+		s.say("     %s ended: admitted %d, first %d, last %d, cached %d%s", s.names[r], r.Admitted, r.First, r.Last, r.Cached, again)
 	}
 	return ended
 }

@@ -78,6 +78,17 @@ func TestSGLang(t *testing.T) {
 			s.submit("short", 6, 6)
 			s.run()
 		}},
+		// x needs its third block; y and z have grown into it since x was admitted,
+		// and y sits out when it finds none. Then x goes on and y, as many tokens
+		// old as z but with the longer prompt, is thrown back.
+		{"sglang_prompt_without_room", Options{Policy: SGLang, MaxSequences: 8, MaxBatchedTokens: 4, MixedPrefill: true}, pool(6), func(s *session) {
+			s.submit("y", 4, 12)
+			s.step(1)
+			s.submit("z", 3, 12)
+			s.step(1)
+			s.submit("x", 11, 1)
+			s.run()
+		}},
 		{"sglang_new_per_step", Options{Policy: SGLang, MaxSequences: 2, NewPerStep: 1}, pool(0), func(s *session) {
 			s.submit("a", 4, 2)
 			s.submit("b", 4, 2)

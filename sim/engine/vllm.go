@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // planVLLM gives the token budget to running requests, then admits from the
 // head of the queue; nobody is admitted in a step that threw somebody back.
 func (c *Core) planVLLM(s *Step) {
@@ -69,14 +71,7 @@ func (c *Core) victim() *Request {
 	return worst
 }
 
-func (c *Core) position(r *Request) int {
-	for i, other := range c.running {
-		if other == r {
-			return i
-		}
-	}
-	return len(c.running)
-}
+func (c *Core) position(r *Request) int { return slices.Index(c.running, r) }
 
 // admitAll admits from the head of the queue while tokens, sequences and
 // blocks last, and returns what is left of the budget.

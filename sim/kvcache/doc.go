@@ -10,7 +10,8 @@
 // the ones before it. That is the order of vLLM's free queue, and of SGLang's
 // radix tree, which drops the least recently used leaf.
 //
-// Content that no other request shares is only counted. Layers with a sliding
+// Content that no other request shares is only counted; a sequence that is put
+// off and started again (Park) still finds what is left of its own. Layers with a sliding
 // window or recurrent state take blocks too (Group) but are not addressed by
 // content: a run that is found for the full layers counts as found for them.
 //

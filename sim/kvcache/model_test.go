@@ -18,13 +18,19 @@ type model struct {
 	// evicted are all granules given up.
 	evicted []Hash
 	peak    int
+	parks   int
 }
+
+// parked marks the blocks of a run that was parked; its number follows.
+const parked Hash = 1 << 60
 
 // held is a sequence of the model.
 type held struct {
 	chain  []Hash
 	shared int // leading granules of the chain
 	own    int
+	// park is the number of the run that was parked after follows granules.
+	park, follows int
 }
 
 func newModel(o Options) *model {
@@ -37,7 +43,7 @@ func (m *model) unit() int { return m.opt.ContentTokens / m.opt.BlockTokens }
 func (m *model) idle() int {
 	n := 0
 	for _, h := range m.lru {
-		if n++; h != 0 {
+		if n++; h != 0 && h < parked {
 			n += m.unit() - 1
 		}
 	}
@@ -79,7 +85,7 @@ func (m *model) take(n int) {
 			h := m.lru[0]
 			m.lru = m.lru[1:]
 			m.fresh = 1
-			if h != 0 {
+			if h != 0 && h < parked {
 				m.fresh = m.unit()
 				delete(m.refs, h)
 				m.evicted = append(m.evicted, h)
@@ -91,7 +97,7 @@ func (m *model) take(n int) {
 }
 
 func (m *model) give(n int) {
-	if len(m.refs) == 0 {
+	if len(m.refs) == 0 && m.idle() == 0 {
 		m.fresh += n
 		return
 	}
@@ -107,12 +113,18 @@ func (m *model) hold(h Hash) {
 }
 
 func (m *model) start(s *held, chain []Hash, limit int) int {
+	old := *s
 	*s = held{chain: chain}
 	if m.opt.Prefix {
 		for s.shared < min(limit, len(chain)) && m.match(chain[s.shared:s.shared+1]) == 1 {
 			m.hold(chain[s.shared])
 			s.shared++
 		}
+		before := len(m.lru)
+		if old.park > 0 && old.follows == s.shared {
+			m.lru = slices.DeleteFunc(m.lru, func(x Hash) bool { return x == parked+Hash(old.park) })
+		}
+		s.own = before - len(m.lru)
 		m.peak = max(m.peak, m.used())
 	}
 	return s.shared
@@ -152,6 +164,23 @@ func (m *model) release(s *held) {
 		}
 	}
 	*s = held{}
+}
+
+func (m *model) park(s *held, tokens int) {
+	full := tokens/m.opt.BlockTokens - s.shared*m.unit()
+	if !m.opt.Prefix || len(m.opt.Groups) > 0 || full < 1 {
+		m.release(s)
+		return
+	}
+	m.give(s.own - full)
+	m.parks++
+	for range full {
+		m.lru = append(m.lru, parked+Hash(m.parks))
+	}
+	s.own = 0
+	n := s.shared
+	m.release(s)
+	s.park, s.follows = m.parks, n
 }
 
 func (m *model) insert(chain []Hash) int {
@@ -227,7 +256,7 @@ func TestModel(t *testing.T) {
 				tokens := rapid.IntRange(0, 30).Draw(t, "tokens")
 				lacking := p.Lacking(chain, limit, tokens)
 				same("found", p.Start(&seqs[i], slices.Clone(chain), limit), m.start(&model[i], chain, limit))
-				live[i], room[i] = true, model[i].shared*o.ContentTokens
+				live[i], room[i] = true, model[i].shared*o.ContentTokens+model[i].own*block
 				// Lacking says beforehand whether growing will do.
 				ok := m.grow(&model[i], tokens)
 				if ok != (lacking <= 0) {
@@ -276,6 +305,16 @@ func TestModel(t *testing.T) {
 				i := rapid.IntRange(0, 3).Draw(t, "sequence")
 				p.Release(&seqs[i])
 				m.release(&model[i])
+				live[i] = false
+			},
+			"park": func(t *rapid.T) {
+				i := rapid.IntRange(0, 3).Draw(t, "sequence")
+				if !live[i] {
+					t.Skip()
+				}
+				tokens := rapid.IntRange(0, room[i]).Draw(t, "tokens")
+				p.Park(&seqs[i], tokens)
+				m.park(&model[i], tokens)
 				live[i] = false
 			},
 			"insert": func(*rapid.T) {

@@ -43,8 +43,10 @@ const none = -1
 type entry struct {
 	hash       Hash
 	prev, next int32 // in the queue of what can be taken, while refs is 0
-	refs       int32
-	blocks     int32 // 1, or the length of a run without content
+	// refs is how many sequences hold the granule; of a run without content, the
+	// number under which it was parked, 0 = it was not.
+	refs   int32
+	blocks int32 // 1, or the length of a run without content
 }
 
 // Pool is the cache of one engine. It is not safe for concurrent use.
@@ -62,6 +64,7 @@ type Pool struct {
 	find       map[Hash]int32
 	evictions  int64
 	peak       int
+	parks      int32 // the number given last
 
 	// Stored and Evicted, when set, are told the granules that become findable
 	// and those that stop being so to make room.
@@ -239,6 +242,7 @@ func (p *Pool) take(n int) {
 				p.Evicted(e.hash)
 			}
 		}
+		e.refs = 0
 		p.unused = append(p.unused, i)
 	}
 	p.peak = max(p.peak, p.Used())
@@ -268,9 +272,9 @@ func (p *Pool) give(n int) {
 	if n == 0 {
 		return
 	}
-	// Without findable blocks there is nothing whose age matters, and a pool of
-	// more blocks than an entry counts never runs out.
-	if len(p.find) == 0 || p.opt.Blocks > math.MaxInt32 {
+	// Without blocks worth keeping there is nothing whose age matters, and a
+	// pool of more blocks than an entry counts never runs out.
+	if len(p.find) == 0 && p.idle == 0 || p.opt.Blocks > math.MaxInt32 {
 		p.fresh += n
 		return
 	}

@@ -1,5 +1,7 @@
 package kvcache
 
+import "math"
+
 // Sequence is what one request holds of a pool. The zero value holds nothing.
 type Sequence struct {
 	// chain are the hashes of its granules of content as far as they are known.
@@ -11,17 +13,22 @@ type Sequence struct {
 	// own is the blocks held besides: not full, of unknown content, or of
 	// layers that are not addressed by content.
 	own int
+	// parked is the entry of the run that Park left, under the number park, and
+	// follows how many granules come before it.
+	parked, park int32
+	follows      int
 }
 
 // Held returns the blocks that the sequence holds.
 func (s *Sequence) Held() int { return len(s.shared)*s.unit + s.own }
 
 // Start gives the sequence its chain and the leading granules of it that are
-// found, at most limit of them, and returns how many those are. The sequence
-// must hold nothing. It keeps chain, which may grow later by [Pool.Extend].
+// found, at most limit of them, and what is left of what it parked after those.
+// It returns how many granules it found. The sequence must hold nothing. It
+// keeps chain, which may grow later by [Pool.Extend].
 func (p *Pool) Start(s *Sequence, chain []Hash, limit int) int {
 	s.chain, s.shared, s.unit = chain, s.shared[:0], p.unit
-	if !p.opt.Prefix || len(p.find) == 0 {
+	if !p.opt.Prefix {
 		return 0
 	}
 	for _, h := range chain[:min(limit, len(chain))] {
@@ -32,6 +39,13 @@ func (p *Pool) Start(s *Sequence, chain []Hash, limit int) int {
 		p.hold(i)
 		s.shared = append(s.shared, i)
 	}
+	if n := p.Parked(s, len(s.shared)); n > 0 {
+		p.remove(s.parked)
+		p.entries[s.parked].refs = 0
+		p.unused = append(p.unused, s.parked)
+		s.own = n
+	}
+	s.park = 0
 	p.peak = max(p.peak, p.Used())
 	return len(s.shared)
 }
@@ -114,6 +128,37 @@ func (p *Pool) Commit(s *Sequence, tokens int) {
 	}
 }
 
+// Park lets go of all blocks of a sequence that will be started again. The full
+// blocks among its first so many tokens wait to be used again like others do,
+// and [Pool.Start] takes back what is left of them then: the first ones are left
+// longest. Layers that are not addressed by content have nothing to take back.
+func (p *Pool) Park(s *Sequence, tokens int) {
+	full := tokens/p.opt.BlockTokens - len(s.shared)*p.unit
+	if !p.opt.Prefix || len(p.opt.Groups) > 0 || full < 1 || p.opt.Blocks > math.MaxInt32 {
+		p.Release(s)
+		return
+	}
+	p.give(s.own - full)
+	p.parks = max(1, p.parks+1) // from the start after the largest number
+	run, follows := p.newEntry(entry{blocks: int32(full), refs: p.parks}), len(s.shared)
+	p.push(run)
+	s.own = 0
+	p.Release(s)
+	s.parked, s.park, s.follows = run, p.parks, follows
+}
+
+// Parked returns how many blocks are left to take back for a sequence whose
+// chain is found so far.
+func (p *Pool) Parked(s *Sequence, found int) int {
+	if s.park == 0 || s.follows != found || int(s.parked) >= len(p.entries) {
+		return 0
+	}
+	if e := &p.entries[s.parked]; e.hash == 0 && e.refs == s.park {
+		return int(e.blocks)
+	}
+	return 0
+}
+
 // Release lets go of all blocks, the last first. Findable ones stay so.
 func (p *Pool) Release(s *Sequence) {
 	p.give(s.own)
@@ -124,5 +169,5 @@ func (p *Pool) Release(s *Sequence) {
 			p.push(i)
 		}
 	}
-	s.own, s.shared, s.chain = 0, s.shared[:0], nil
+	s.own, s.shared, s.chain, s.park = 0, s.shared[:0], nil, 0
 }

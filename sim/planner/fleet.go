@@ -140,12 +140,12 @@ func (r *Request) scheduler(on *engineOn, lay layout.Layout) (engine.Options, er
 		MaxSequences:     groups * first(first(e.MaxSeqs, d.MaxSequences), unlimitedSequences),
 		MaxBatchedTokens: groups * first(e.MaxBatchedTokens, d.MaxBatchedTokens),
 		PrefillChunk:     first(e.ChunkedPrefill, d.PrefillChunk),
-		MaxContext:       r.MaxContext,
+		MaxContext:       r.longestContext(),
 		WholePrompts:     !d.ChunkedPrefill && e.ChunkedPrefill == 0,
 		AnswerShare: engine.AnswerShare{
 			Initial: s.AnswerShare, Least: s.LeastAnswerShare, Steps: s.AnswerShareSteps, RetractSteps: s.RetractSteps,
 		},
-		PrefixOrderLimit: s.PrefixOrderLimit,
+		PrefixOrderLimit: s.PrefixOrderLimit, AsyncScheduling: s.Ahead,
 		StreamInterval:   r.Host.StreamInterval, Stages: max(1, lay.PP),
 	}
 	switch s.Policy {
@@ -169,6 +169,16 @@ func (r *Request) scheduler(on *engineOn, lay layout.Layout) (engine.Options, er
 		}
 	}
 	return o, nil
+}
+
+// longestContext returns the longest sequence that the engine accepts in tokens,
+// 0 = any: what was asked for, else what the model's config allows. Nominal
+// lengths beyond that were asked for, too.
+func (r *Request) longestContext() int {
+	if r.MaxContext > 0 || r.Arch.MaxContext == 0 {
+		return r.MaxContext
+	}
+	return max(r.Arch.MaxContext, int(math.Ceil(r.InputLen+r.OutputLen)))
 }
 
 // unlimitedSequences stands for an engine that is bounded by its pool alone.

@@ -52,6 +52,7 @@ type scheduler struct {
 	AnswerShareSteps int     `yaml:"answer_share_steps"`
 	RetractSteps     int     `yaml:"retract_steps"`
 	PrefixOrderLimit int     `yaml:"prefix_order_limit"`
+	Ahead            bool    `yaml:"plans_ahead"`
 }
 
 // settings are the keys a rule may set; absent keys keep what earlier rules

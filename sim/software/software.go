@@ -181,6 +181,9 @@ type Scheduler struct {
 	// PrefixOrderLimit is how many waiting requests are still ordered by the
 	// length of the prompt found in the cache, where that is asked for.
 	PrefixOrderLimit int
+	// Ahead is set when a step is planned while the one before it runs, without
+	// knowing what that brings (asynchronous scheduling).
+	Ahead bool
 }
 
 // StaticReserve is the memory a PoolStatic engine leaves out of weights and
