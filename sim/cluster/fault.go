@@ -133,6 +133,7 @@ func (f *fleet) crash(in *instance) (requests, tokens int64) {
 		lost = append(lost, id)
 	}
 	if f.handoffs != nil {
+		f.router.forget(in)
 		f.handoffs.abort(in)
 	}
 	for _, id := range lost {

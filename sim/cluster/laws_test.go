@@ -56,8 +56,11 @@ func anyConfig(t *rapid.T) func() Config {
 	} else if rapid.Bool().Draw(t, "tiers") {
 		c.Tiers = []TierSpec{{Name: "dram", Capacity: 100 * 131072 * 16, Read: 1e9, Write: 1e9, Latency: 1e-4}}
 	}
-	if rapid.Bool().Draw(t, "crash") {
-		c.Faults = []FaultSpec{{Kind: FaultCrash, At: 0.3, Duration: 0.5}}
+	for range rapid.IntRange(0, 2).Draw(t, "crashes") {
+		c.Faults = append(c.Faults, FaultSpec{
+			Kind: FaultCrash, Instance: rapid.IntRange(0, len(c.Fleet)-1).Draw(t, "instance"),
+			At: units.Seconds(rapid.Float64Range(0.05, 1).Draw(t, "at")), Duration: units.Seconds(rapid.Float64Range(0.1, 1).Draw(t, "for")),
+		})
 	}
 	closed := rapid.Bool().Draw(t, "closed")
 	return func() Config {
@@ -234,6 +237,20 @@ func TestRoutingOrder(t *testing.T) {
 	}
 	if !(hits["kv-aware"] >= hits["prefix-hash"] && hits["prefix-hash"] >= hits["round-robin"]) {
 		t.Errorf("block hit rates %v", hits)
+	}
+}
+
+// A prompt that waits for a decode instance is computed again when the instance
+// that holds it crashes, too.
+func TestCrashOfBothPools(t *testing.T) {
+	p, d := *spec(20_000), *spec(60_000)
+	p.Role, d.Role = Prefill, Decode
+	r := run(t, Config{
+		Source: source(t, poisson(200, 20)), Fleet: []*Spec{&p, &d}, Handoff: &Handoff{},
+		Faults: []FaultSpec{{Kind: FaultCrash, At: 2, Duration: 3, Instance: 1}, {Kind: FaultCrash, At: 3, Duration: 1, Instance: 0}},
+	})
+	if r.Total.Completed != 200 || r.Faults[1].Requests == 0 {
+		t.Errorf("completed %d of 200, faults %+v", r.Total.Completed, r.Faults)
 	}
 }
 

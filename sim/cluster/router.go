@@ -206,5 +206,11 @@ func (r *router) finished(fl *flight) {
 // prompt.
 func (r *router) handedOff(fl *flight) { r.finished(fl) }
 
+// forget drops the computed prompts that wait for a decode instance and were
+// held by an instance that crashed.
+func (r *router) forget(in *instance) {
+	r.handoffs = slices.DeleteFunc(r.handoffs, func(t *transfer) bool { return t.from == in })
+}
+
 func (r *router) hold(id int)             { r.held = append(r.held, id) }
 func (r *router) holdHandoff(t *transfer) { r.handoffs = append(r.handoffs, t) }

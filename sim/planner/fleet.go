@@ -146,7 +146,7 @@ func (r *Request) scheduler(on *engineOn, lay layout.Layout) (engine.Options, er
 			Initial: s.AnswerShare, Least: s.LeastAnswerShare, Steps: s.AnswerShareSteps, RetractSteps: s.RetractSteps,
 		},
 		PrefixOrderLimit: s.PrefixOrderLimit, AsyncScheduling: s.Ahead,
-		StreamInterval:   r.Host.StreamInterval, Stages: max(1, lay.PP),
+		StreamInterval: r.Host.StreamInterval, Stages: max(1, lay.PP),
 	}
 	switch s.Policy {
 	case "", "vllm":
