@@ -90,6 +90,8 @@ type Options struct {
 type AnswerShare struct {
 	Initial, Least float64
 	Steps          int
+	// Longest is how many tokens of an answer are counted at most; 0 = all.
+	Longest int
 	// RetractSteps is how many decode steps the engine wants to get through
 	// after it retracted requests.
 	RetractSteps int
@@ -120,7 +122,7 @@ func (o *Options) validate() error {
 			return fmt.Errorf("%w: acceptance rate %v", ErrOptions, p)
 		}
 	}
-	if s := o.AnswerShare; !(s.Initial >= 0 && s.Initial <= 1 && s.Least >= 0 && s.Least <= s.Initial && s.Steps >= 0 && s.RetractSteps >= 0) {
+	if s := o.AnswerShare; !(s.Initial >= 0 && s.Initial <= 1 && s.Least >= 0 && s.Least <= s.Initial && s.Steps >= 0 && s.RetractSteps >= 0 && s.Longest >= 0) {
 		return fmt.Errorf("%w: share of answers from %v to %v in %d steps", ErrOptions, s.Initial, s.Least, s.Steps)
 	}
 	return nil

@@ -76,12 +76,18 @@ func (c *Core) joinDecodes(s *Step, budget int) {
 func (c *Core) expectRoom(r *Request) bool {
 	b := c.pool.BlockTokens()
 	left := float64(c.pool.Available() * b)
-	share := c.answerShare()
+	share, longest := c.answerShare(), c.opt.AnswerShare.Longest
+	expected := func(r *Request) float64 {
+		if longest > 0 {
+			return float64(min(r.remaining(), longest))
+		}
+		return float64(r.remaining())
+	}
 	for _, other := range c.running {
-		left -= float64(other.remaining()) * share
+		left -= expected(other) * share
 		left -= float64(max(0, other.target-other.computed-(other.room-other.computed)))
 	}
-	return left >= float64(r.target-c.found(r)+r.remaining()) || len(c.running) == 0
+	return left >= float64(r.target-c.found(r))+expected(r) || len(c.running) == 0
 }
 
 // orderByPrefix sorts the queue by how much of the prompt is in the cache. The

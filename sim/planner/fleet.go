@@ -143,7 +143,7 @@ func (r *Request) scheduler(on *engineOn, lay layout.Layout) (engine.Options, er
 		MaxContext:       r.longestContext(),
 		WholePrompts:     !d.ChunkedPrefill && e.ChunkedPrefill == 0,
 		AnswerShare: engine.AnswerShare{
-			Initial: s.AnswerShare, Least: s.LeastAnswerShare, Steps: s.AnswerShareSteps, RetractSteps: s.RetractSteps,
+			Initial: s.AnswerShare, Least: s.LeastAnswerShare, Steps: s.AnswerShareSteps, Longest: s.LongestAnswer, RetractSteps: s.RetractSteps,
 		},
 		PrefixOrderLimit: s.PrefixOrderLimit, AsyncScheduling: s.Ahead,
 		StreamInterval: r.Host.StreamInterval, Stages: max(1, lay.PP),

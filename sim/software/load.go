@@ -50,6 +50,7 @@ type scheduler struct {
 	AnswerShare      float64 `yaml:"answer_share"`
 	LeastAnswerShare float64 `yaml:"least_answer_share"`
 	AnswerShareSteps int     `yaml:"answer_share_steps"`
+	LongestAnswer    int     `yaml:"longest_answer"`
 	RetractSteps     int     `yaml:"retract_steps"`
 	PrefixOrderLimit int     `yaml:"prefix_order_limit"`
 	Ahead            bool    `yaml:"plans_ahead"`

@@ -48,7 +48,7 @@ func (s *settings) apply(d *Defaults) error {
 	if s.Scheduler != nil {
 		d.Scheduler = Scheduler(*s.Scheduler)
 		if c := d.Scheduler; !(c.AnswerShare >= 0 && c.AnswerShare <= 1 && c.LeastAnswerShare >= 0 && c.LeastAnswerShare <= c.AnswerShare) ||
-			c.AnswerShareSteps < 0 || c.RetractSteps < 0 || c.PrefixOrderLimit < 0 {
+			c.AnswerShareSteps < 0 || c.LongestAnswer < 0 || c.RetractSteps < 0 || c.PrefixOrderLimit < 0 {
 			return fmt.Errorf("scheduler: %+v", c)
 		}
 	}

@@ -176,8 +176,10 @@ type Scheduler struct {
 	// when a request is admitted; it falls to LeastAnswerShare within
 	// AnswerShareSteps decode steps. RetractSteps is how many steps the engine
 	// wants to get through after it took requests back.
-	AnswerShare, LeastAnswerShare  float64
-	AnswerShareSteps, RetractSteps int
+	AnswerShare, LeastAnswerShare float64
+	AnswerShareSteps              int
+	// LongestAnswer is how many tokens of an answer are counted at most; 0 = all.
+	LongestAnswer, RetractSteps int
 	// PrefixOrderLimit is how many waiting requests are still ordered by the
 	// length of the prompt found in the cache, where that is asked for.
 	PrefixOrderLimit int
