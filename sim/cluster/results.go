@@ -213,7 +213,7 @@ func (m *measure) tiers(r *Result) {
 	for i, spec := range m.f.cfg.Tiers {
 		t := Tier{Name: spec.Name}
 		var fetch metrics.Sketch
-		seen := map[*store]bool{}
+		seen := map[*tier]bool{}
 		for _, in := range m.f.instances {
 			s := in.tiers.list[i]
 			if seen[s] {
@@ -222,8 +222,8 @@ func (m *measure) tiers(r *Result) {
 			seen[s] = true
 			t.Capacity += spec.Capacity
 			t.HitBlocks += s.hits
-			t.Written += s.written
-			t.Evicts += s.evicted
+			t.Written += s.held.Written()
+			t.Evicts += s.held.Evictions()
 			t.Read += units.Bytes(s.read)
 			fetch.Merge(&s.fetch)
 		}

@@ -34,113 +34,39 @@ func validateTiers(specs []TierSpec) error {
 	return nil
 }
 
-// store is what one tier holds, least recently used first out, and the link to
-// it: one transfer at a time, in order.
-type store struct {
-	spec     TierSpec
-	capacity int // blocks
-	find     map[kvcache.Hash]int32
-	nodes    []storeNode
-	unused   []int32
-	old, new int32
-	free     units.Time // when the link is
+// tier is what one tier holds and the link to it, which carries one transfer at
+// a time, in order.
+type tier struct {
+	spec TierSpec
+	held *kvcache.Store
+	free units.Time // when the link is
 
-	hits, written, evicted int64
-	read                   float64
-	fetch                  metrics.Sketch
+	hits  int64
+	read  float64
+	fetch metrics.Sketch
 }
 
-type storeNode struct {
-	hash       kvcache.Hash
-	prev, next int32
-}
-
-func newStore(spec TierSpec, block units.Bytes) *store {
-	// A tier counts whole blocks; more than 2^30 of them are without limit.
-	n := math.Min(float64(spec.Capacity)/math.Max(1, float64(block)), 1<<30)
-	return &store{spec: spec, capacity: int(n), find: map[kvcache.Hash]int32{}, old: -1, new: -1}
-}
-
-func (s *store) unlink(i int32) {
-	n := &s.nodes[i]
-	if n.prev < 0 {
-		s.old = n.next
-	} else {
-		s.nodes[n.prev].next = n.next
-	}
-	if n.next < 0 {
-		s.new = n.prev
-	} else {
-		s.nodes[n.next].prev = n.prev
-	}
-}
-
-func (s *store) link(i int32) {
-	n := &s.nodes[i]
-	n.prev, n.next = s.new, -1
-	if s.new < 0 {
-		s.old = i
-	} else {
-		s.nodes[s.new].next = i
-	}
-	s.new = i
-}
-
-// touch makes a block the most recently used and reports whether it is there.
-func (s *store) touch(h kvcache.Hash) bool {
-	i, ok := s.find[h]
-	if ok {
-		s.unlink(i)
-		s.link(i)
-	}
-	return ok
-}
-
-// put stores a block and returns the one that had to go for it.
-func (s *store) put(h kvcache.Hash) (out kvcache.Hash, gone bool) {
-	if s.capacity == 0 {
-		return h, true
-	}
-	if s.touch(h) {
-		return 0, false
-	}
-	if len(s.find) >= s.capacity {
-		i := s.old
-		out, gone = s.nodes[i].hash, true
-		s.unlink(i)
-		delete(s.find, out)
-		s.unused = append(s.unused, i)
-		s.evicted++
-	}
-	i := int32(len(s.nodes))
-	if n := len(s.unused); n > 0 {
-		i = s.unused[n-1]
-		s.unused = s.unused[:n-1]
-		s.nodes[i].hash = h
-	} else {
-		s.nodes = append(s.nodes, storeNode{hash: h})
-	}
-	s.link(i)
-	s.find[h] = i
-	s.written++
-	return out, gone
+func newTier(spec TierSpec, granule units.Bytes) *tier {
+	// Whole granules are counted; more than 2^30 of them are without limit.
+	n := math.Min(float64(spec.Capacity)/math.Max(1, float64(granule)), 1<<30)
+	return &tier{spec: spec, held: kvcache.NewStore(int(n))}
 }
 
 // tiers are the tiers of one instance.
 type tiers struct {
 	in    *instance
 	block units.Bytes
-	list  []*store
+	list  []*tier
 }
 
 func newTiers(in *instance, specs []TierSpec) *tiers {
 	t := &tiers{in: in, block: units.Bytes(float64(in.spec.KVBytesPerToken) * float64(in.core.Pool().ContentTokens()))}
 	for i, spec := range specs {
-		s := (*store)(nil)
+		s := (*tier)(nil)
 		if spec.Shared && len(in.f.instances) > 0 {
 			s = in.f.instances[0].tiers.list[i]
 		} else {
-			s = newStore(spec, t.block)
+			s = newTier(spec, t.block)
 		}
 		t.list = append(t.list, s)
 	}
@@ -151,7 +77,7 @@ func newTiers(in *instance, specs []TierSpec) *tiers {
 func (t *tiers) evicted(h kvcache.Hash) {
 	for _, s := range t.list {
 		s.free = max(s.free, t.in.f.now) + units.Nanoseconds(units.Seconds(float64(t.block)/float64(s.spec.Write)))
-		out, gone := s.put(h)
+		out, gone := s.held.Put(h)
 		if !gone {
 			return
 		}
@@ -181,7 +107,7 @@ func (t *tiers) fetch(id int) bool {
 	for _, h := range chain[have:end] {
 		tier := -1
 		for i, s := range t.list {
-			if s.touch(h) {
+			if s.held.Touch(h) {
 				tier = i
 				break
 			}
