@@ -95,6 +95,9 @@ type Replica struct {
 	Limits      Limits
 
 	piece [1]step.Chunk // of the step being priced, kept off the heap
+	// arrivals is the rate of random arrivals while the state of an open loop is
+	// sought; 0 where clients wait for answers, or prompts queue.
+	arrivals float64
 }
 
 // Result is the steady state of one replica. Rates are per replica.
@@ -197,20 +200,23 @@ type prices struct {
 	batch   float64 // prompts per prompt-carrying step
 }
 
+// mostOpen is how many requests an open loop has in flight at most when nothing
+// else bounds them.
+const mostOpen = 4096
+
 // Solve returns the steady state of the replica.
 func Solve(r Replica) (Result, error) {
 	if err := r.validate(); err != nil {
 		return Result{}, err
 	}
-	s := r.shape()
 	limit := math.Inf(1)
 	if r.Limits.Sequences > 0 {
 		limit = r.Limits.Sequences
 	}
 	if r.Workload.RequestRate > 0 {
-		return r.open(s, limit), nil
+		return r.open(limit), nil
 	}
-	return r.closed(s, r.Workload.Concurrency, limit), nil
+	return r.closed(r.shape(), r.Workload.Concurrency, limit), nil
 }
 
 // The fixed point of a closed loop converges in a handful of secant steps; the
@@ -287,6 +293,34 @@ func (r *Replica) decodeBatch(s shape, n float64) step.Batch {
 	}
 }
 
+// promptStep is the time of a step with pieces of so many prompts, beside n
+// running sequences where they share steps.
+func (r *Replica) promptStep(s shape, n, prompts float64) step.Time {
+	r.piece = [1]step.Chunk{{Tokens: s.chunk, Context: s.cached + (s.chunks-1)*s.chunk/2, Sequences: prompts, Final: 1 / s.chunks}}
+	if r.Policy.ExclusivePrefill || n < 1 {
+		return r.Pricer.Price(step.Batch{Chunks: r.piece[:]}, nil)
+	}
+	b := r.decodeBatch(s, n)
+	b.Chunks = r.piece[:]
+	return r.Pricer.Price(b, nil)
+}
+
+// collected is how many prompts that arrive at random a step finds: one, and
+// those that came while the step before it ran. Step times are taken as linear
+// in the prompts.
+func (r *Replica) collected(s shape, n, most float64) float64 {
+	if most <= 1 {
+		return 1
+	}
+	one, all := float64(r.promptStep(s, n, 1).Interval), float64(r.promptStep(s, n, most).Interval)
+	each := max(0, all-one) / (most - 1)
+	rest := 1 - r.arrivals*each
+	if rest <= 0 {
+		return most
+	}
+	return min(most, max(1, (1+r.arrivals*(one-each))/rest))
+}
+
 // price evaluates the steps of an engine with n running sequences, whose
 // prompt path is busy for the share busy of the time.
 func (r *Replica) price(s shape, n, busy float64) prices {
@@ -300,16 +334,16 @@ func (r *Replica) price(s shape, n, busy float64) prices {
 		// before it stops the decodes.
 		busy = 1
 	}
-	p.batch = 1 + (min(most, max(1, r.Workload.Concurrency))-1)*min(1, busy)
-	r.piece = [1]step.Chunk{{Tokens: s.chunk, Context: s.cached + (s.chunks-1)*s.chunk/2, Sequences: p.batch, Final: 1 / s.chunks}}
+	most = min(most, max(1, r.Workload.Concurrency))
+	p.batch = 1 + (most-1)*min(1, busy)
+	if r.arrivals > 0 && s.groups == 1 && !r.Policy.ExclusivePrefill {
+		p.batch = r.collected(s, n, most)
+	}
+	t := r.promptStep(s, n, p.batch)
 	if r.Policy.ExclusivePrefill || n < 1 {
-		t := r.Pricer.Price(step.Batch{Chunks: r.piece[:]}, nil)
 		p.mixed = float64(t.Latency)
 		p.added = s.chunks * float64(t.Interval) / p.batch
 	} else {
-		b := r.decodeBatch(s, n)
-		b.Chunks = r.piece[:]
-		t := r.Pricer.Price(b, nil)
 		p.mixed = max(float64(t.Latency), p.decode)
 		p.added = s.chunks * max(0, p.mixed-p.decode) / p.batch
 	}
@@ -422,24 +456,29 @@ func (r *Replica) result(s shape, p prices, rate, wait, decode, running, c float
 
 // open solves an open stream: the number in flight follows from Little's law
 // at the offered rate; beyond the largest closed-loop rate it is saturated.
-func (r *Replica) open(s shape, limit float64) Result {
+func (r *Replica) open(limit float64) Result {
 	w := &r.Workload
+	// An open loop with c requests in flight is a closed one of c clients.
+	inFlight := func(c float64) Result {
+		w.Concurrency = max(c, 1e-3)
+		return r.closed(r.shape(), w.Concurrency, limit)
+	}
 	most := w.Concurrency
 	if most <= 0 {
-		most = min(limit, 4096)
+		most = min(limit, mostOpen)
 	}
-	top := r.closed(s, most, limit)
+	top := inFlight(most)
 	lambda := w.RequestRate
 	if lambda >= top.RequestRate {
 		top.Saturated, top.Utilization, top.MaxRate = true, lambda/top.RequestRate, top.RequestRate
 		return top
 	}
+	r.arrivals = lambda
 	lo, hi := 0.0, most
 	var at Result
 	for range 24 {
 		c := (lo + hi) / 2
-		at = r.closed(s, max(c, 1e-3), limit)
-		if at.RequestRate < lambda {
+		if at = inFlight(c); at.RequestRate < lambda {
 			lo = c
 		} else {
 			hi = c

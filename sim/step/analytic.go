@@ -119,6 +119,10 @@ type view struct {
 	prompt     float64 // prompt tokens of the step
 	chunks     []Chunk
 	dp         float64
+	// spread is the busiest attention group's share of the prompts over that of a
+	// step whose prompts all came to one group: the engine gives them to the groups
+	// in turn.
+	spread float64
 }
 
 func (a *Analytic) look(b *Batch) view {
@@ -137,7 +141,16 @@ func (a *Analytic) look(b *Batch) view {
 	if b.Decodes > 0 {
 		v.decodeKV = b.DecodeKV * v.decodes / b.Decodes
 	}
-	v.group = v.decodes*v.perSeq + a.groupPrompt(b.Chunks)
+	v.spread = 1
+	whole := a.groupPrompt(b.Chunks)
+	if whole > 0 {
+		busiest := v.prompt / a.dp
+		for i := range b.Chunks {
+			busiest = max(busiest, b.Chunks[i].Tokens)
+		}
+		v.spread = busiest / whole
+	}
+	v.group = v.decodes*v.perSeq + whole*v.spread
 	return v
 }
 

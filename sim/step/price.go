@@ -174,7 +174,7 @@ func (a *Analytic) attentionCores(o *op, v *view, into *Breakdown) units.Seconds
 			p.Window = 0
 			p.TopK = visible(at, c.Context+c.Tokens/2)
 		}
-		n := max(1, c.sequences()/v.dp)
+		n := v.spread * max(1, c.sequences()/v.dp)
 		t += a.repeat(o.count*n, OpAttentionPrefill, a.cfg.Kernels.PrefillAttention(p), scale*a.value(o.prefill), into)
 	}
 	return t
@@ -201,7 +201,7 @@ func (a *Analytic) indexerCores(o *op, v *view, into *Breakdown) units.Seconds {
 			continue
 		}
 		// Half the work of an attention core: scores only, no weighted sum.
-		n := 0.5 * max(1, c.sequences()/v.dp) / per
+		n := 0.5 * v.spread * max(1, c.sequences()/v.dp) / per
 		t += a.repeat(o.count*n, OpIndexer, a.cfg.Kernels.PrefillAttention(kernel.PrefillAttention{
 			Tokens: c.Tokens, Context: c.Context, Heads: s.IndexHeads, KVHeads: 1, KDim: s.IndexDim, VDim: s.IndexDim, KV: keys,
 		}), scale*a.value(o.prefill), into)
@@ -222,7 +222,7 @@ func (a *Analytic) scanCores(o *op, v *view, into *Breakdown) units.Seconds {
 		if c.Tokens <= 0 {
 			continue
 		}
-		scan.Sequences, scan.Tokens, scan.Decode = max(1, c.sequences()/v.dp), c.Tokens, false
+		scan.Sequences, scan.Tokens, scan.Decode = v.spread*max(1, c.sequences()/v.dp), c.Tokens, false
 		t += a.charge(o, OpRecurrent, a.cfg.Kernels.Scan(scan), a.value(o.prefill), into)
 	}
 	return t
