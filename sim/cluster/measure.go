@@ -53,6 +53,9 @@ type measure struct {
 	faults     []Fault
 	scaling    []Scaling
 	trace      *Trace
+	// queue samples the queue at every stride-th arrival.
+	queue  []metrics.Depth
+	stride int
 	// watched is the flight whose waterfall is wanted, -1 = none under way, and
 	// disturbed how much longer prompts of others made its answer.
 	watched   int
@@ -60,7 +63,7 @@ type measure struct {
 }
 
 func newMeasure(f *fleet) *measure {
-	return &measure{f: f, classes: make([]tally, max(1, len(f.cfg.Classes))), interval: firstInterval, first: units.Never, watched: -1, detokenize: units.Nanoseconds(f.cfg.Scoring.Detokenize)}
+	return &measure{f: f, classes: make([]tally, max(1, len(f.cfg.Classes))), interval: firstInterval, first: units.Never, watched: -1, stride: 1, detokenize: units.Nanoseconds(f.cfg.Scoring.Detokenize)}
 }
 
 func (m *measure) joined(*instance) {
@@ -79,6 +82,7 @@ func (m *measure) arrived(w *workload.Request) {
 	m.all.offered++
 	m.class(w).offered++
 	m.first, m.arrival = min(m.first, w.Arrival), max(m.arrival, w.Arrival)
+	m.sampleQueue()
 	if m.f.scaler != nil {
 		m.f.scaler.arrived(w.Input, w.Output)
 	}
@@ -187,13 +191,12 @@ func (m *measure) sampleUntil(t units.Time) {
 }
 
 func (m *measure) sample(at units.Time) {
-	p := moment{at: at, arrived: m.all.offered, ended: m.all.completed + m.all.rejected, tokens: m.tokens, firstTokens: m.firsts, firstTokenTime: m.firstSum}
+	p := moment{at: at, waiting: m.waiting(), arrived: m.all.offered, ended: m.all.completed + m.all.rejected, tokens: m.tokens, firstTokens: m.firsts, firstTokenTime: m.firstSum}
 	for _, in := range m.f.instances {
 		if in.state == stopped || in.state == down {
 			continue
 		}
 		p.instances++
-		p.waiting += in.core.Waiting()
 		p.running += in.core.Running()
 		// What the run under way has done so far.
 		part := int64(0)
@@ -207,16 +210,39 @@ func (m *measure) sample(at units.Time) {
 	m.moments = append(m.moments, p)
 }
 
-// saturated reports whether the queue grew as long as requests arrived.
-func (m *measure) saturated(offered, achieved float64) bool {
-	b := metrics.Backlog{Offered: offered, Achieved: achieved}
-	for i := range m.moments {
-		if p := &m.moments[i]; p.at <= m.arrival {
-			b.Queue = append(b.Queue, metrics.Depth{At: p.at, Waiting: p.waiting})
-			b.Arrived = p.arrived
+// sampleQueue notes how many wait when a request arrives: every so many
+// requests, so that a run of any length has some hundred samples between its
+// first arrival and its last.
+func (m *measure) sampleQueue() {
+	if m.all.offered%m.stride != 0 {
+		return
+	}
+	m.queue = append(m.queue, metrics.Depth{At: m.f.now, Waiting: m.waiting()})
+	if len(m.queue) == mostSamples {
+		kept := m.queue[:0]
+		for i := 1; i < mostSamples; i += 2 {
+			kept = append(kept, m.queue[i])
+		}
+		m.queue, m.stride = kept, 2*m.stride
+	}
+}
+
+// waiting counts the requests that wait for an engine, for a transfer to begin
+// or for an instance to come.
+func (m *measure) waiting() int {
+	n := len(m.f.router.held) + len(m.f.router.handoffs)
+	for _, in := range m.f.instances {
+		n += in.core.Waiting()
+		if m.f.handoffs != nil {
+			n += len(m.f.handoffs.inbox[in.index])
 		}
 	}
-	return b.Saturated()
+	return n
+}
+
+// saturated reports whether the queue grew as long as requests arrived.
+func (m *measure) saturated(offered, achieved float64) bool {
+	return metrics.Backlog{Queue: m.queue, Arrived: m.all.offered, Offered: offered, Achieved: achieved}.Saturated()
 }
 
 // timeline turns the samples into rates.

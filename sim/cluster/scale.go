@@ -84,7 +84,7 @@ func (s *scaler) arrived(input, output int) {
 func (s *scaler) decide() {
 	for role := range s.fewer {
 		role := Role(role)
-		now := len(s.f.router.ready[role]) + s.coming[role]
+		now := len(s.f.router.ready[role]) + s.coming[role] + s.crashed(role)
 		if now == 0 {
 			continue
 		}
@@ -104,6 +104,17 @@ func (s *scaler) decide() {
 		}
 	}
 	s.requests, s.input, s.output = 0, 0, 0
+}
+
+// crashed counts the instances of a role that will come back.
+func (s *scaler) crashed(role Role) int {
+	n := 0
+	for _, in := range s.f.instances {
+		if in.state == down && in.spec.Role == role {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *scaler) want(role Role, now int) (int, string) {

@@ -30,6 +30,7 @@ const (
 	minDepths   = 20   // samples
 	growthShare = 0.02 // of the arrivals
 	growthScore = 1.5  // growth over its standard deviation
+	shortShare  = 0.1  // of the arrivals, where they are answered too slowly
 )
 
 // Growing reports whether the queue grew to the end of the arrivals for want of
@@ -87,13 +88,13 @@ func (b Backlog) Growing() bool {
 }
 
 // Saturated reports whether arrivals outran the fleet: the queue is Growing, or
-// requests were answered at less than half the rate of their arrival while more
-// waited at the end than at the beginning. Without the latter condition a run
-// that is short against the time of one request would pass for saturated.
+// requests were answered at less than half the rate of their arrival while a
+// tenth of them came to wait. Without the latter condition a run that is short
+// against the time of one request would pass for saturated.
 func (b Backlog) Saturated() bool {
 	if b.Growing() {
 		return true
 	}
 	n := len(b.Queue)
-	return b.Achieved < b.Offered/2 && n > 0 && b.Queue[n-1].Waiting > b.Queue[0].Waiting
+	return b.Achieved < b.Offered/2 && n > 0 && float64(b.Queue[n-1].Waiting-b.Queue[0].Waiting) > shortShare*float64(b.Arrived)
 }

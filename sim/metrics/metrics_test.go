@@ -182,52 +182,6 @@ func TestScored(t *testing.T) {
 	}
 }
 
-// queueRun simulates a single server with random arrivals and services and says
-// what Saturated needs.
-func queueRun(r *rand.Rand, load float64, n int) Load {
-	arrivals, ends := make([]float64, n), make([]float64, n)
-	now, free, residence := 0.0, 0.0, 0.0
-	for i := range n {
-		now += r.ExpFloat64()
-		free = max(free, now) + load*r.ExpFloat64()
-		arrivals[i], ends[i] = now, free
-		residence += (free - now) / float64(n)
-	}
-	l := Load{Residence: residence, Half: now / 2}
-	for i := range n {
-		for at, c := range map[float64][2]*int{now / 2: {&l.ArrivedHalf, &l.InsideHalf}, now: {&l.Arrived, &l.Inside}} {
-			if arrivals[i] <= at {
-				*c[0]++
-				if ends[i] > at {
-					*c[1]++
-				}
-			}
-		}
-	}
-	// One is served, the others wait.
-	l.WaitingHalf, l.Waiting = max(0, l.InsideHalf-1), max(0, l.Inside-1)
-	return l
-}
-
-func TestSaturated(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for _, c := range []struct {
-		load     float64
-		min, max float64 // share of runs called saturated
-	}{{0.5, 0, 0}, {0.8, 0, 0.01}, {0.9, 0, 0.03}, {1.2, 0.97, 1}, {1.5, 1, 1}} {
-		found := 0
-		const runs = 200
-		for range runs {
-			if queueRun(r, c.load, 4000).Saturated() {
-				found++
-			}
-		}
-		if share := float64(found) / runs; share < c.min || share > c.max {
-			t.Errorf("at a load of %v, %.3f of the runs are called saturated, want %v to %v", c.load, share, c.min, c.max)
-		}
-	}
-}
-
 func TestKnee(t *testing.T) {
 	calls := 0
 	got, err := Knee(1, 100, 0.01, func(rate float64) (bool, error) { calls++; return rate <= 42, nil })
