@@ -141,14 +141,14 @@ func (in *instance) catchUp() {
 	in.book(s, done, p, next)
 	// The plan is the one that the run would have gone on with.
 	in.run = in.core.Next(next)
-	in.price = in.spec.Prices.of(&in.run.Batch).slowed(in.slow)
+	in.price = in.spec.Prices.of(&in.run.Batch, in.run.Requests() < in.core.Running()).slowed(in.slow)
 	in.times = min(left, in.run.Repeat)
 	in.scheduleEnd()
 }
 
 func (in *instance) scheduleEnd() {
 	in.version++
-	end := in.run.Started + units.Time(in.times-1)*in.price.interval + in.price.latency
+	end := in.run.Started + units.Time(in.times)*in.price.interval
 	in.f.queue.schedule(event{at: end, kind: kindStep, index: in.index, version: in.version})
 }
 
@@ -163,7 +163,7 @@ func (in *instance) start() {
 		return
 	}
 	in.run, in.times = s, s.Repeat
-	in.price = in.spec.Prices.of(&s.Batch).slowed(in.slow)
+	in.price = in.spec.Prices.of(&s.Batch, s.Requests() < in.core.Running()).slowed(in.slow)
 	in.scheduleEnd()
 }
 
@@ -177,7 +177,7 @@ func (in *instance) startStage() {
 	if s == nil {
 		return
 	}
-	p := in.spec.Prices.of(&s.Batch).slowed(in.slow)
+	p := in.spec.Prices.of(&s.Batch, s.Requests() < in.core.Running()).slowed(in.slow)
 	in.flying = append(in.flying, flyingStep{s, p})
 	q := &in.f.queue
 	q.schedule(event{at: s.Started + p.latency, kind: kindStep, index: in.index, version: in.version})
@@ -252,7 +252,7 @@ func (in *instance) decodesAlone(s *engine.Step) units.Time {
 	}
 	b := s.Batch
 	b.Chunks = nil
-	return in.spec.Prices.of(&b).slowed(in.slow).interval
+	return in.spec.Prices.of(&b, false).slowed(in.slow).interval
 }
 
 // requestEnded deals with a request that its engine has finished.

@@ -30,13 +30,21 @@ func NewPrices(p step.Pricer, interference float64) *Prices {
 	return &Prices{pricer: p, interference: interference, decode: map[decodeKey]price{}}
 }
 
-// of returns the price of a batch.
-func (p *Prices) of(b *step.Batch) price {
+// of returns the price of a batch; others says that sequences decode that take
+// no part in it.
+func (p *Prices) of(b *step.Batch, others bool) price {
 	if len(b.Chunks) == 0 {
 		return p.decodes(b)
 	}
 	t := p.pricer.Price(*b, nil)
-	if b.Decodes == 0 || p.interference == 1 {
+	switch {
+	case b.Decodes == 0 && others:
+		// The prompts have their tokens when they are computed; those who wait
+		// for the engine lose more time than that.
+		v := priceOf(t, 1)
+		v.interval = max(v.latency, units.Time(p.interference*float64(v.interval)))
+		return v
+	case b.Decodes == 0 || p.interference == 1:
 		return priceOf(t, 1)
 	}
 	alone := p.decodes(&step.Batch{Decodes: b.Decodes, DecodeKV: b.DecodeKV, TokensPerSequence: b.TokensPerSequence})

@@ -164,7 +164,7 @@ func (s *scaler) byLatency(role Role, _ int) (int, string) {
 	in, out := float64(s.input)/float64(s.requests), float64(s.output)/float64(s.requests)
 	// The share of an instance's time that a request takes.
 	share := 0.0
-	prefill := float64(spec.Prices.of(&step.Batch{Chunks: []step.Chunk{{Tokens: in, Sequences: 1, Final: 1}}}).interval) / 1e9
+	prefill := float64(spec.Prices.of(&step.Batch{Chunks: []step.Chunk{{Tokens: in, Sequences: 1, Final: 1}}}, false).interval) / 1e9
 	if role != Decode {
 		// To answer within the target a prompt must not queue for more than
 		// what is left of it; an M/D/1 queue waits rho/(2(1-rho)) services.
@@ -174,7 +174,7 @@ func (s *scaler) byLatency(role Role, _ int) (int, string) {
 	}
 	if role != Prefill {
 		batch := largestBatch(spec, in+out/2, s.cfg.TPOT)
-		t := float64(spec.Prices.of(&step.Batch{Decodes: batch, DecodeKV: batch * (in + out/2), TokensPerSequence: 1}).interval) / 1e9
+		t := float64(spec.Prices.of(&step.Batch{Decodes: batch, DecodeKV: batch * (in + out/2), TokensPerSequence: 1}, false).interval) / 1e9
 		share += out * t / batch
 	}
 	return int(math.Ceil(rate*share - 1e-9)), fmt.Sprintf("%.2f requests/s of %.0f + %.0f tokens", rate, in, out)
@@ -186,7 +186,7 @@ func largestBatch(spec *Spec, context float64, tpot units.Seconds) float64 {
 	low, high := 1, max(1, spec.Scheduler.MaxSequences)
 	for low < high {
 		n := float64((low + high + 1) / 2)
-		p := spec.Prices.of(&step.Batch{Decodes: n, DecodeKV: n * context, TokensPerSequence: 1})
+		p := spec.Prices.of(&step.Batch{Decodes: n, DecodeKV: n * context, TokensPerSequence: 1}, false)
 		if p.interval.Seconds() <= tpot {
 			low = int(n)
 		} else {
