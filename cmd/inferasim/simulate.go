@@ -89,10 +89,12 @@ func (a *app) simulate(ctx context.Context, q *question, r *requestFlags, f *sim
 	if err := s.writeFiles(ctx, result); err != nil {
 		return err
 	}
-	return a.Emit(cli.Report{
+	err = a.Emit(cli.Report{
 		JSON: simulation.JSON(result), CSV: simulation.CSV(result),
 		Text: func(w io.Writer, width int) error { return simulation.Table(w, result, a.page(width)) },
 	})
+	t := &result.Total
+	return verdict(err, t.Rejected == 0 || t.Rejected < t.Offered, "every request was refused: its context is longer than the cache pool or the longest context")
 }
 
 // simulateAfter simulates the recipe of a projection when arrivals are asked for

@@ -171,6 +171,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--des-workload-file", "nowhere.jsonl"}, 2, "nowhere.jsonl"},
 		{[]string{"--request-rate", "10", "--des-autoscale", "latency"}, 2, "--slo-ttft-ms"},
 		{[]string{"--request-rate", "10", "--max-context-len", "10000000"}, 4, ""},
+		{[]string{"--request-rate", "10", "--des-kv-cache-tokens", "100"}, 4, "refused"},
 		{[]string{"--request-rate", "10", "--des-swing", "0.3"}, 2, "diurnal"},
 		{[]string{"--request-rate", "10", "--des-on-s", "3"}, 2, "on-off"},
 		{[]string{"--request-rate", "10", "--arrival-model", "deterministic", "--des-burstiness", "0.5"}, 2, "gamma"},

@@ -12,7 +12,8 @@ import (
 
 // TierSpec is a cache tier below GPU memory. Blocks that leave GPU memory are
 // written to the first tier, what leaves that to the next. A prompt whose
-// leading blocks go on in a tier waits until they are fetched.
+// leading blocks go on in a tier waits until they are fetched; blocks found in a
+// lower tier move up to the first.
 type TierSpec struct {
 	Name string // dram, nvme, remote
 	// Capacity is per instance, or of all instances together when Shared.
@@ -73,7 +74,8 @@ func newTiers(in *instance, specs []TierSpec) *tiers {
 	return t
 }
 
-// evicted writes a block that left GPU memory to the first tier.
+// evicted writes a block that left GPU memory to the first tier, and what has to
+// go for it to the next.
 func (t *tiers) evicted(h kvcache.Hash) {
 	for _, s := range t.list {
 		s.free = max(s.free, t.in.f.now) + units.Nanoseconds(units.Seconds(float64(t.block)/float64(s.spec.Write)))
@@ -117,6 +119,10 @@ func (t *tiers) fetch(id int) bool {
 		}
 		per[tier]++
 		upTo++
+		if tier > 0 {
+			// What is found further down moves up, too: it will be wanted again.
+			t.evicted(h)
+		}
 	}
 	if upTo == have {
 		return false
