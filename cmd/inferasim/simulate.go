@@ -215,6 +215,11 @@ func (s *scenario) override() error {
 		if (f.mixedChunk || f.longestPrefix) && o.Policy != engine.SGLang {
 			return cli.Errorf(cli.BadInput, "--des-mixed-chunk and --des-longest-prefix are options of SGLang's scheduler, the engine is %s", s.q.Engine.Name)
 		}
+		if n := s.q.Concurrency; n > 0 && !s.closed {
+			// Open arrivals do not wait for answers: what is bounded is how many
+			// requests run.
+			o.MaxSequences = min(o.MaxSequences, max(1, int(math.Ceil(n/float64(s.serving(spec.Role))))))
+		}
 		p := &spec.Pool
 		if f.blockSize > 0 {
 			p.Blocks = max(1, p.Blocks*p.BlockTokens/f.blockSize)
@@ -236,6 +241,17 @@ func (s *scenario) override() error {
 		h.LocalPrompt, h.Layers = f.localPrompt, f.layers
 	}
 	return nil
+}
+
+// serving counts the instances of a role.
+func (s *scenario) serving(role cluster.Role) int {
+	n := 0
+	for _, spec := range s.fleet.Instances {
+		if spec.Role == role {
+			n++
+		}
+	}
+	return n
 }
 
 // objective is what requests are asked to meet.
@@ -523,6 +539,9 @@ func (s *scenario) describe(r *cluster.Result) {
 	}
 	if s.closed {
 		r.Arrival, r.Clients = "closed", s.clients()
+	}
+	if price := s.q.GPUCostPerHour; price != nil {
+		r.GPUHour = float64(*price)
 	}
 	for _, w := range s.q.warnings {
 		r.Warnings = append(r.Warnings, cluster.Warning{Code: w.Code, Text: w.Text})

@@ -51,6 +51,8 @@ func TestSimulateWays(t *testing.T) {
 		text string
 	}{
 		{"closed loop", []string{"--max-concurrency", "8"}, "8 clients"},
+		{"bounded", []string{"--request-rate", "20", "--max-concurrency", "2"}, "at most 2"},
+		{"cost", []string{"--request-rate", "20", "--gpu-cost-per-hour", "2"}, "$/M tokens"},
 		{"fleet", []string{"--request-rate", "40", "--replicas", "4", "--des-routing", "kv", "--des-num-prefixes", "5", "--des-signal-staleness-ms", "50"}, "Instances"},
 		{"pools", []string{"--request-rate", "20", "--disaggregate", "--prefill-replicas", "2", "--decode-replicas", "1", "--des-local-prefill-tokens", "64"}, "prefill"},
 		{"pools of two kinds", []string{"--request-rate", "20", "--disaggregate", "--des-prefill-gpu-arch", "mi355x", "--des-prefill-engine", "atom"}, "mi355x"},
@@ -181,8 +183,6 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--request-rate", "10", "--des-prefix-hash-tokens", "3"}, 2, "prefix-hash"},
 		{[]string{"--request-rate", "10", "--replicas", "2", "--des-routing", "session_affinity"}, 2, "conversations"},
 		{[]string{"--request-rate", "10", "--des-session-turns", "0.5"}, 2, "one turn"},
-		{[]string{"--request-rate", "10", "--max-concurrency", "8"}, 2, "--des-closed-loop"},
-		{[]string{"--request-rate", "10", "--gpu-cost-per-hour", "2"}, 2, "costs"},
 		{[]string{"--request-rate", "1e-9"}, 2, "60 requests"},
 		{[]string{"--request-rate", "10", "--des-class", "a:1", "--des-class", "a:2"}, 2, "already"},
 		{[]string{"--request-rate", "10", "--des-class", "a:1:output=0"}, 2, "output=0"},

@@ -55,8 +55,7 @@ func (s *scenario) refuseUnused() error {
 // simulation alone does not.
 func (s *scenario) refuseIgnored() error {
 	return s.refuse([]needs{
-		{[]string{"max-concurrency"}, s.closed, "open arrivals do not wait for answers; --des-closed-loop has clients that do"},
-		{[]string{"gpu-cost-per-hour"}, false, "a simulation has no costs; inferasim project has"},
+		{[]string{"workload-resident-tokens"}, s.closed, "it bounds the clients of a closed loop"},
 	})
 }
 

@@ -40,11 +40,30 @@ type Result struct {
 	Knee  float64
 	// Request is the waterfall of one request, when asked for.
 	Request *Trace
+	// GPUHour is the price of one GPU for an hour in US dollars, 0 = not stated.
+	GPUHour float64
 	// Warnings say what a reader must know before using the numbers.
 	Warnings []Warning
 	// Histograms are the distributions behind the summaries of Total, for
 	// charts; empty when they were not kept.
 	Histograms []Histogram
+}
+
+// GPUs returns how many GPUs were paid for on average: those of all instances,
+// in a fleet that was scaled by the mean number of instances over time.
+func (r *Result) GPUs() float64 {
+	all, n := 0.0, float64(len(r.Instances))
+	for _, in := range r.Instances {
+		all += float64(in.GPUs)
+	}
+	if len(r.Scaling) == 0 || len(r.Timeline) == 0 || n == 0 {
+		return all
+	}
+	ready := 0.0
+	for _, s := range r.Timeline {
+		ready += float64(s.Instances) / float64(len(r.Timeline))
+	}
+	return all / n * ready
 }
 
 // Stats are the figures of a fleet, a pool, an instance or a class.

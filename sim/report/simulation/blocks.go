@@ -66,6 +66,12 @@ func (r *Report) throughput() []page.Row {
 			page.Row{Label: "Attainment", Number: page.Fixed(100*float64(r.Attainment), 1), Unit: "%"},
 		)
 	}
+	if c := &r.Cost; c.USDPerMOutput.Finite() {
+		rows = append(rows,
+			page.Row{Label: "Output cost", Number: page.Fixed(float64(c.USDPerMOutput), 3), Unit: "$/M tokens", Note: "over " + short(float64(c.GPUs)) + " GPUs"},
+			page.Row{Label: "Total cost", Number: page.Fixed(float64(c.USDPerMTotal), 3), Unit: "$/M tokens", Note: "prompts and answers"},
+		)
+	}
 	return rows
 }
 

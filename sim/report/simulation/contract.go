@@ -33,6 +33,14 @@ type Report struct {
 	KneeReqS   report.Number          `json:"knee_req_s"`
 	Trace      *Trace                 `json:"request_trace"` // null when none was asked for
 	Histograms report.List[Histogram] `json:"histograms"`
+	Cost       Cost                   `json:"cost"`
+}
+
+// Cost is what tokens cost; null without a price of GPUs.
+type Cost struct {
+	USDPerMOutput report.Number `json:"usd_per_m_output_tokens"`
+	USDPerMTotal  report.Number `json:"usd_per_m_total_tokens"`
+	GPUs          report.Number `json:"gpus"` // paid for, on average
 }
 
 // MarshalJSON writes the simulation contract, schema first.

@@ -36,7 +36,23 @@ func JSON(r *cluster.Result) Report {
 	}
 	out.movements(r)
 	out.events(r)
+	out.Cost = cost(r)
 	return out
+}
+
+// cost prices tokens: dollars per hour over tokens per hour.
+func cost(r *cluster.Result) Cost {
+	gpus := r.GPUs()
+	c := Cost{report.None(), report.None(), report.Number(gpus)}
+	if hour := r.GPUHour * gpus; hour > 0 {
+		if v := r.Total.OutputRate; v > 0 {
+			c.USDPerMOutput = report.Number(hour / v / 3600 * 1e6)
+		}
+		if v := r.Total.TotalRate; v > 0 {
+			c.USDPerMTotal = report.Number(hour / v / 3600 * 1e6)
+		}
+	}
+	return c
 }
 
 // movements copies the links and the tiers.

@@ -140,7 +140,7 @@ func closed() *cluster.Result {
 	s.Completed, s.Offered, s.Scored, s.Batch.Preemptions = 200, 200, 180, 0
 	s.TTFT.HalfWidth = math.NaN()
 	return &cluster.Result{
-		Model: "llama3.1_8B", Recipe: "mi300x, TP1, sglang 0.5", Workload: "200 requests, input 1024 tok, output 128 tok",
+		Model: "llama3.1_8B", GPUHour: 2, Recipe: "mi300x, TP1, sglang 0.5", Workload: "200 requests, input 1024 tok, output 128 tok",
 		Arrival: "closed", Clients: 16, Seed: 1, Seeds: 1, Total: s, Instances: []cluster.Instance{{Role: "mixed", Name: "mi300x TP1", GPUs: 1, Stats: s}},
 	}
 }

@@ -108,10 +108,14 @@ func (r *Report) sweep(p *page.Page) error {
 
 // knee says what the highest sustained rate is.
 func (r *Report) knee() string {
-	if !(r.KneeReqS > 0) {
-		return "no rate of the sweep was sustained within the objectives."
+	within := ""
+	if r.Attainment.Finite() {
+		within = " within the objectives"
 	}
-	return "the highest rate sustained within the objectives is " + page.Fixed(float64(r.KneeReqS), 2) + " requests/s."
+	if !(r.KneeReqS > 0) {
+		return "no rate of the sweep was sustained" + within + "."
+	}
+	return "the highest rate sustained" + within + " is " + page.Fixed(float64(r.KneeReqS), 2) + " requests/s."
 }
 
 // course plots the requests under way over time, with the faults.
