@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"infera/internal/golden"
 	"infera/sim/cluster"
@@ -142,7 +144,9 @@ func TestBrowser(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, width := range []int{500, 1600} { // Chromium's windows have at least 500 columns
-			cmd := exec.Command(name, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", "--virtual-time-budget=3000",
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, name, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", "--virtual-time-budget=3000",
 				fmt.Sprintf("--window-size=%d,900", width), "--user-data-dir="+t.TempDir(), "--dump-dom", "file://"+path)
 			var dom, messages bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &dom, &messages
