@@ -44,6 +44,7 @@ type requestFlags struct {
 	stepOverheadUs, kernelLaunchUs, kernelOccupancyUs    float64
 	kernelsPerLayer                                      int
 	mixedPenalty                                         float64
+	prefillRateUs, prefillRateLow, prefillRateHigh       float64
 	admissionSteps                                       int
 
 	specTokens, specLength float64
@@ -163,6 +164,9 @@ func (f *requestFlags) bindEngine(fs *pflag.FlagSet) {
 	fs.Var(cli.Int(&f.kernelsPerLayer, 1, 1000), "kernels-per-layer", "kernels of one layer, for --kernel-launch-latency-us")
 	fs.Var(cli.Float(&f.kernelOccupancyUs, 0, 1e4), "decode-kernel-occupancy-us", "fixed time of one kernel instead of the fitted layer times (0 = fitted)")
 	fs.Var(cli.Float(&f.mixedPenalty, 0, 10), "mixed-batch-penalty", "extra share of a step that mixes prompts and decodes")
+	fs.Var(cli.Float(&f.prefillRateUs, 0, 1e6), "prefill-rate-us-per-token", "measured time of one more prompt token (0 = as modelled); followed to half and to three times the modelled time")
+	fs.Var(cli.Float(&f.prefillRateLow, 0, maxTokens), "prefill-rate-lo-tokens", "shortest prompt of that measurement")
+	fs.Var(cli.Float(&f.prefillRateHigh, 0, maxTokens), "prefill-rate-hi-tokens", "longest prompt of that measurement")
 	fs.Var(cli.Int(&f.admissionSteps, 0, 10000), "decode-admission-steps", "decode steps between looks at the waiting queue (0 = every step)")
 	fs.Var(cli.Float(&f.tokenizeUs, 0, 1e6), "tokenize-overhead-us", "host time per prompt token")
 	fs.Var(cli.Float(&f.detokenizeUs, 0, 1e6), "detokenize-overhead-us", "host time per output token")

@@ -56,7 +56,8 @@ func (r *resolver) settings() error {
 		MaxBatchedTokens: f.maxBatchedTokens, MaxSeqs: f.maxSeqs, ChunkedPrefill: f.chunkedPrefill, BlockSize: f.blockSize,
 		MemoryFraction: f.memoryFraction, GraphMode: f.graphMode, AttentionBackend: f.attentionBackend, FusedKernels: f.fusedKernels,
 		StepOverhead: us(f.stepOverheadUs), KernelLaunch: us(f.kernelLaunchUs), KernelsPerLayer: f.kernelsPerLayer,
-		KernelOccupancy: us(f.kernelOccupancyUs), MixedPenalty: f.mixedPenalty, AdmissionSteps: float64(f.admissionSteps),
+		KernelOccupancy: us(f.kernelOccupancyUs), MixedPenalty: f.mixedPenalty,
+		Prefill: planner.PrefillRate{PerToken: us(f.prefillRateUs), Low: f.prefillRateLow, High: f.prefillRateHigh}, AdmissionSteps: float64(f.admissionSteps),
 		BoundsOnly: f.gemmBackend == "roofline",
 	}
 	q.Host = planner.HostSettings{

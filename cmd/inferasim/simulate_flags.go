@@ -41,6 +41,7 @@ type simulateFlags struct {
 	mixedChunk, longestPrefix    bool
 	reserveAnswer                bool
 	sharesPool, wholeContext     bool
+	backlogOnly                  bool
 	localPrompt, layers          int
 	prefillGPU, decodeGPU        string
 	prefillEngine, decodeEngine  string
@@ -94,7 +95,7 @@ func (f *simulateFlags) bindTraffic(fs *pflag.FlagSet) {
 
 func (f *simulateFlags) bindFleet(fs *pflag.FlagSet) {
 	f.instances, f.routing, f.overlapWeight, f.prefixLen = 1, "round_robin", 1, 0
-	f.sharesPool, f.wholeContext = true, true
+	f.sharesPool, f.wholeContext, f.backlogOnly = true, true, true
 	f.autoscaleMost, f.autoscaleIntervalS, f.coldStartS = 8, 30, 120
 	fs.BoolVar(&f.exclusivePrefill, "des-exclusive-prefill", false, "prompts run in steps of their own (default: what the engine does)")
 	fs.Var(cli.Int(&f.newPerStep, 0, 1_000_000), "des-new-seqs-per-step", "most requests admitted in one step (0 = no limit)")
@@ -104,9 +105,11 @@ func (f *simulateFlags) bindFleet(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.longestPrefix, "des-longest-prefix", false, "SGLang: the queue is ordered by how much of a prompt is cached (--schedule-policy lpm)")
 	fs.BoolVar(&f.reserveAnswer, "des-reserve-output", false, "admit a request only with room for its whole answer")
 	fs.BoolVar(&f.sharesPool, "des-cache-shares-pool", true, "the prefix cache and running requests share one pool: always so here")
+	fs.BoolVar(&f.backlogOnly, "des-admit-backlog-only", true, "cache hits are resolved for requests when they are admitted: always so here")
 	fs.BoolVar(&f.wholeContext, "des-whole-context-residency", true, "a running request holds its whole context: always so here")
 	fs.Var(cli.Int(&f.kvTokens, 0, 1<<40), "des-kv-cache-tokens", "cache pool of an instance in tokens (0 = what memory holds)")
 	fs.Var(cli.Int(&f.kvBlocks, 0, 1<<40), "des-kv-blocks", "cache pool of an instance in blocks (0 = what memory holds)")
+	fs.Var(cli.Int(&f.kvBlocks, 0, 1<<40), "des-cache-slots", "the same as --des-kv-blocks")
 	fs.Var(cli.Int(&f.blockSize, 0, 1_000_000), "des-block-size", "tokens of a cache block (0 = the engine's, at least 16)")
 	fs.Var(cli.Int(&f.instances, 1, 100_000), "des-instances", "instances of the layout behind the router; the same as --replicas")
 	fs.StringVar(&f.routing, "des-routing", "round_robin", "routing policy: kv-aware (kv), round-robin, random, prefix-hash (prefix_aware), least-outstanding, power-of-two, session-affinity")

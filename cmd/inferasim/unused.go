@@ -51,6 +51,7 @@ func (r *resolver) needs() []needs {
 		{[]string{"arrival-model"}, open == random, "--request-rate goes with an open --arrival-model, a closed loop with neither"},
 		{[]string{"inference-batch-size"}, f.servingModel == "static", "it needs --serving-model static"},
 		{[]string{"kernels-per-layer"}, f.kernelLaunchUs > 0 || f.kernelOccupancyUs > 0, "it needs --kernel-launch-latency-us or --decode-kernel-occupancy-us"},
+		{[]string{"prefill-rate-lo-tokens", "prefill-rate-hi-tokens"}, f.prefillRateUs > 0, "it needs --prefill-rate-us-per-token"},
 		{[]string{"kv-offload-bw-gbps"}, f.offload > 0, "it needs --kv-offload-gb-per-gpu"},
 		{[]string{"sliding-window-layer-fraction"}, f.window > 0, "it needs --sliding-window"},
 		{[]string{"sampling-top-k", "sampling-top-p", "sampling-temperature"}, !f.noSampling, "--no-sampling leaves the sampler out"},

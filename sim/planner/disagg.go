@@ -68,9 +68,9 @@ func (l *Library) disaggregated(r *Request, on *engineOn) (*Projection, error) {
 	transfer.PrefillReplicas, transfer.Decodes = np, nd
 	transfer.Occupancy = solved.Occupancy
 	p.Transfer = transfer
-	second.pricer.SetEfficiency(&on.efficiency).Price(p.Steady.Decode, &p.Decode)
+	second.priced(&on.efficiency).Price(p.Steady.Decode, &p.Decode)
 	chunk := [1]step.Chunk{p.Steady.Prefill}
-	first.pricer.SetEfficiency(&on.efficiency).Price(step.Batch{Chunks: chunk[:]}, &p.Prefill)
+	first.priced(&on.efficiency).Price(step.Batch{Chunks: chunk[:]}, &p.Prefill)
 	rated := *r
 	rated.Replica = 1
 	p.finish(&rated, on, p.Steady.RequestRate)

@@ -114,7 +114,7 @@ func (l *Library) addPool(out *Fleet, r *Request, p pool) error {
 	spec := &cluster.Spec{
 		Role: p.role, Name: fmt.Sprintf("%s %s %s", r.GPU.Name, p.layout, r.Engine.Name), GPUs: p.layout.GPUs(),
 		Scheduler: scheduler, Pool: r.cachePool(&v.Memory, on),
-		Prices:          cluster.NewPrices(prepared.pricer.SetEfficiency(&on.efficiency), on.efficiency.Values[software.PrefillInterference]),
+		Prices:          cluster.NewPrices(prepared.priced(&on.efficiency), on.efficiency.Values[software.PrefillInterference]),
 		KVBytesPerToken: perToken, StateBytes: units.Bytes(r.Arch.StateBytesPerSequence()),
 		Network: l.network(r, p.layout),
 	}

@@ -21,6 +21,8 @@ type Prepared struct {
 	pricer   *step.Analytic
 	replica  steady.Replica
 	replicas float64
+	// prefill multiplies the kernels of prompts; 0 = as fitted.
+	prefill  float64
 	warnings []Warning
 }
 
@@ -166,6 +168,9 @@ func (l *Library) Prepare(r *Request, sequences float64) (*Prepared, error) {
 	if p.pricer, err = l.pricer(r, on, r.Layout, &knob); err != nil {
 		return nil, err
 	}
+	if rate := r.Engineering.Prefill; rate.PerToken > 0 {
+		p.matchPrefill(rate)
+	}
 	scale := 1.0
 	if r.LengthScale > 0 {
 		scale = r.LengthScale
@@ -220,7 +225,7 @@ func (p *Prepared) Solve(e *software.Efficiency) (steady.Result, error) {
 // at returns the replica with its pricer and host costs at given efficiencies.
 func (p *Prepared) at(e *software.Efficiency) steady.Replica {
 	r := p.replica
-	r.Pricer = p.pricer.SetEfficiency(e)
+	r.Pricer = p.priced(e)
 	r.Host.RequestFixed = p.req.Host.Request + units.Seconds(e.Values[software.RequestFixed])
 	r.Host.Interference = e.Values[software.PrefillInterference]
 	r.Host.QueueFactor = e.Values[software.PrefillQueue]

@@ -154,7 +154,7 @@ func (p *Projection) shortfall() string {
 // waterfalls prices the reported decode step and a whole prompt once more,
 // with their breakdowns.
 func (pr *Prepared) waterfalls(p *Projection, on *engineOn) {
-	price := pr.pricer.SetEfficiency(&on.efficiency)
+	price := pr.priced(&on.efficiency)
 	price.Price(p.Steady.Decode, &p.Decode)
 	chunk := [1]step.Chunk{p.Steady.Prefill}
 	price.Price(step.Batch{Chunks: chunk[:]}, &p.Prefill)

@@ -110,6 +110,7 @@ type EngineSettings struct {
 	KernelsPerLayer            int
 	KernelOccupancy            units.Seconds
 	MixedPenalty               float64
+	Prefill                    PrefillRate
 	AdmissionSteps             float64
 	// BoundsOnly prices kernels at their lower bounds instead of by the
 	// calibrated curves.
@@ -265,6 +266,9 @@ func (r *Request) check() error {
 	case r.Engine == nil:
 		return fmt.Errorf("%w: no engine", ErrBadRequest)
 	}
+	if p := &r.Engineering.Prefill; p.PerToken > 0 && !(p.Low >= 1 && p.High > p.Low) {
+		return fmt.Errorf("%w: a prefill rate between prompts of %v and %v tokens, want a span from 1 upwards", ErrBadRequest, p.Low, p.High)
+	}
 	for _, c := range r.ranges() {
 		if math.IsNaN(c.v) || c.v < c.min || c.v > c.max {
 			return fmt.Errorf("%w: %s %v is outside %v..%v", ErrBadRequest, c.name, c.v, c.min, c.max)
@@ -287,7 +291,7 @@ const (
 )
 
 // ranges lists the numbers of a request that no other package checks.
-func (r *Request) ranges() [34]within {
+func (r *Request) ranges() [37]within {
 	e, c, s, m := &r.Engineering, &r.Communication, &r.Speculation, &r.Memory
 	return [...]within{
 		{"input length", r.InputLen, 1, 1e8},
@@ -306,6 +310,9 @@ func (r *Request) ranges() [34]within {
 		{"kernel occupancy", float64(e.KernelOccupancy), 0, longest},
 		{"kernels per layer", float64(e.KernelsPerLayer), 0, 1e6},
 		{"mixed-step penalty", e.MixedPenalty, 0, largest},
+		{"prefill time per token", float64(e.Prefill.PerToken), 0, longest},
+		{"shortest prompt of the prefill rate", e.Prefill.Low, 0, 1e8},
+		{"longest prompt of the prefill rate", e.Prefill.High, 0, 1e8},
 		{"admission steps", e.AdmissionSteps, 0, 1e6},
 		{"speculative tokens", s.Tokens, 0, 64},
 		{"acceptance", s.Acceptance, 0, 1},

@@ -53,7 +53,7 @@ func BenchmarkSimulate(b *testing.B) {
 	}
 }
 
-func llamaOnMI300X(b *testing.B, l *planner.Library) *planner.Request {
+func llamaOnMI300X(b testing.TB, l *planner.Library) *planner.Request {
 	b.Helper()
 	arch, err := l.Model("llama-3.1-8b")
 	if err != nil {
