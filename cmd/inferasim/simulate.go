@@ -65,6 +65,9 @@ type scenario struct {
 	// classes are those of a generated workload, specs their objectives.
 	classes []workload.Class
 	specs   []cluster.ClassSpec
+	tiers   []cluster.TierSpec
+	faults  []cluster.FaultSpec
+	scaler  *cluster.Autoscaler // nil without one
 }
 
 func (a *app) simulate(ctx context.Context, q *question, r *requestFlags, f *simulateFlags) error {
@@ -164,6 +167,15 @@ func (s *scenario) prepare() error {
 		return err
 	}
 	if err := s.refuseUnmet(); err != nil {
+		return err
+	}
+	if s.tiers, err = parseTiers(s.f.tiers); err != nil {
+		return err
+	}
+	if s.faults, err = parseFaults(s.f.faults); err != nil {
+		return err
+	}
+	if s.scaler, err = s.autoscaler(); err != nil {
 		return err
 	}
 	return s.override()
@@ -304,20 +316,12 @@ func (s *scenario) once(ctx context.Context, seed uint64, rate float64, onStep f
 		},
 		Objective: s.objective(), Classes: s.specs, ClosedLoop: s.closed, Explain: f.explain,
 		Until: units.Nanoseconds(units.Seconds(f.durationS)), OnStep: onStep, SingleSteps: single,
+		Tiers: s.tiers, Faults: s.faults, Autoscaler: s.scaler,
 		OnAnswer: func(metrics.Record) {
 			if answered++; answered%progressEvery == 0 {
 				bar.Add(progressEvery)
 			}
 		},
-	}
-	if c.Tiers, err = parseTiers(f.tiers); err != nil {
-		return nil, err
-	}
-	if c.Faults, err = parseFaults(f.faults); err != nil {
-		return nil, err
-	}
-	if c.Autoscaler, err = s.autoscaler(); err != nil {
-		return nil, err
 	}
 	return cluster.Run(ctx, &c)
 }

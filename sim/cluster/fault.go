@@ -124,7 +124,7 @@ func (f *fleet) crash(in *instance) (requests, tokens int64) {
 	in.run, in.flying = nil, nil
 	f.router.leave(in)
 	in.core.Drain()
-	lost := []int(nil)
+	var lost []int
 	for id := range f.flights {
 		fl := &f.flights[id]
 		if !fl.used || fl.instance != in.index && !(f.handoffs != nil && f.handoffs.waitsAt(id, in)) {
@@ -140,7 +140,6 @@ func (f *fleet) crash(in *instance) (requests, tokens int64) {
 		fl := &f.flights[id]
 		if r := fl.engine; r != nil {
 			tokens += int64(r.Computed())
-			fl.lost += r.Computed()
 		}
 		requests++
 		f.router.finished(fl)

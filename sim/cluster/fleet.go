@@ -17,17 +17,14 @@ type flight struct {
 	w workload.Request
 	// instance serves it now, from is where its prompt was computed.
 	instance, from int
-	// sent is when it reached the router; admitted and first are those of the
-	// instance that computed its prompt.
+	// admitted and first are those of the instance that computed its prompt.
 	admitted, first units.Time
 	// restored is when the blocks that a tier had of its prompt were fetched.
 	restored units.Time
 	cached   int
 	engine   *engine.Request
 	picked   pick
-	// lost counts tokens computed in vain before a crash.
-	lost int
-	used bool
+	used     bool
 }
 
 // fleet is a simulation under way.

@@ -101,7 +101,7 @@ func (h *handoffs) roleOf(fl *flight) Role {
 func (h *handoffs) begin(id int, from *instance, r *engine.Request) {
 	fl := &h.f.flights[id]
 	fl.from = from.index
-	h.f.router.handedOff(fl)
+	h.f.router.finished(fl)
 	to := h.f.router.pick(fl, Decode)
 	if to < 0 {
 		// Nobody decodes at the moment; the first to join will.

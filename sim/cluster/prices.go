@@ -41,14 +41,14 @@ func (p *Prices) of(b *step.Batch, others bool) price {
 	case b.Decodes == 0 && others:
 		// The prompts have their tokens when they are computed; those who wait
 		// for the engine lose more time than that.
-		v := priceOf(t, 1)
+		v := priceOf(t)
 		v.interval = max(v.latency, units.Time(p.interference*float64(v.interval)))
 		return v
 	case b.Decodes == 0 || p.interference == 1:
-		return priceOf(t, 1)
+		return priceOf(t)
 	}
 	alone := p.decodes(&step.Batch{Decodes: b.Decodes, DecodeKV: b.DecodeKV, TokensPerSequence: b.TokensPerSequence})
-	all := priceOf(t, 1)
+	all := priceOf(t)
 	scale := func(all, alone units.Time) units.Time {
 		return alone + units.Time(p.interference*float64(max(0, all-alone)))
 	}
@@ -60,17 +60,17 @@ func (p *Prices) decodes(b *step.Batch) price {
 	if v, ok := p.decode[k]; ok {
 		return v
 	}
-	v := priceOf(p.pricer.Price(*b, nil), 1)
+	v := priceOf(p.pricer.Price(*b, nil))
 	p.decode[k] = v
 	return v
 }
 
-// priceOf rounds a step's time to simulated time, slowed by a factor. A step
-// takes at least a nanosecond, so that time goes on.
-func priceOf(t step.Time, slow float64) price {
+// priceOf rounds a step's time to simulated time. A step takes at least a
+// nanosecond, so that time goes on.
+func priceOf(t step.Time) price {
 	return price{
-		latency:  max(1, units.Nanoseconds(units.Seconds(float64(t.Latency)*slow))),
-		interval: max(1, units.Nanoseconds(units.Seconds(float64(t.Interval)*slow))),
+		latency:  max(1, units.Nanoseconds(t.Latency)),
+		interval: max(1, units.Nanoseconds(t.Interval)),
 	}
 }
 

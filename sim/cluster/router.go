@@ -194,17 +194,14 @@ func (r *router) pick(fl *flight, role Role) int {
 	return c.Worker
 }
 
-// finished takes a request off its instance's load.
+// finished takes a request off the load of the instance it was sent to, when it
+// was answered, handed over or lost.
 func (r *router) finished(fl *flight) {
 	if fl.picked.noted {
 		r.load.Finished(fl.picked.worker, &fl.picked.request)
 		fl.picked.noted = false
 	}
 }
-
-// handedOff takes a request off the load of the instance that computed its
-// prompt.
-func (r *router) handedOff(fl *flight) { r.finished(fl) }
 
 // forget drops the computed prompts that wait for a decode instance and were
 // held by an instance that crashed.

@@ -24,18 +24,26 @@ func (b *builder) mooncake(in *input) error {
 	)
 	var ids []uint64
 	return b.each(t, func(r *row) error {
-		q, err := r.lengths(1, 2)
+		q, err := r.hashed(milliseconds, &ids, b.BlockSize)
 		if err != nil {
-			return err
-		}
-		if q.Arrival, err = r.time(0, milliseconds); err != nil {
-			return err
-		}
-		if ids, q.Content, err = r.blocks(3, ids, q.Input, b.BlockSize); err != nil {
 			return err
 		}
 		return b.add(r.line, q)
 	})
+}
+
+// hashed reads what rows with hash ids begin with: arrival, lengths and ids, in
+// columns 0 to 3. ids is scratch.
+func (r *row) hashed(u unit, ids *[]uint64, size int) (workload.Request, error) {
+	q, err := r.lengths(1, 2)
+	if err != nil {
+		return q, err
+	}
+	if q.Arrival, err = r.time(0, u); err != nil {
+		return q, err
+	}
+	*ids, q.Content, err = r.blocks(3, *ids, q.Input, size)
+	return q, err
 }
 
 // blocks reads hash ids, into the slice given, and makes segments of them.
@@ -82,14 +90,8 @@ func (b *builder) bailian(in *input) error {
 	var ids []uint64
 	s := chats{session: map[uint64]uint64{}}
 	err := b.each(t, func(r *row) error {
-		q, err := r.lengths(1, 2)
+		q, err := r.hashed(seconds, &ids, b.BlockSize)
 		if err != nil {
-			return err
-		}
-		if q.Arrival, err = r.time(0, seconds); err != nil {
-			return err
-		}
-		if ids, q.Content, err = r.blocks(3, ids, q.Input, b.BlockSize); err != nil {
 			return err
 		}
 		if err := s.place(r, &q); err != nil {
