@@ -145,47 +145,6 @@ func TestGrowingUneven(t *testing.T) {
 	}
 }
 
-// Little's law holds for every run that begins and ends empty: the area below
-// the number inside is the sum of the times inside.
-func TestTimeMean(t *testing.T) {
-	r := rand.New(rand.NewPCG(15, 16))
-	const n = 2000
-	type change struct {
-		at units.Time
-		by float64
-	}
-	var arrive, leave []change
-	var now, free, inside float64
-	for range n {
-		now += r.ExpFloat64()
-		free = max(free, now) + 0.8*r.ExpFloat64()
-		arrive, leave = append(arrive, change{seconds(now), 1}), append(leave, change{seconds(free), -1})
-		inside += float64((seconds(free) - seconds(now)).Seconds())
-	}
-	var m TimeMean
-	if !math.IsNaN(m.Mean()) {
-		t.Errorf("a mean of no time: %v", m.Mean())
-	}
-	in, last := 0.0, units.Time(0)
-	for len(leave) > 0 {
-		next := &leave
-		if len(arrive) > 0 && arrive[0].at < leave[0].at {
-			next = &arrive
-		}
-		c := (*next)[0]
-		*next = (*next)[1:]
-		m.Add(in, last, c.at)
-		in, last = in+c.by, c.at
-	}
-	m.Add(5, 10, 10) // no time
-	m.Add(5, 10, 9)
-	rate := n / float64(last.Seconds())
-	near(t, "number inside", m.Mean(), rate*inside/n, 1e-9)
-	if m.Span() != last {
-		t.Errorf("span = %d, want %d", m.Span(), last)
-	}
-}
-
 func TestKneeErrors(t *testing.T) {
 	never := func(float64) (bool, error) { t.Error("asked in a bad range"); return true, nil }
 	for _, c := range [][3]float64{{0, 1, 0.1}, {-1, 1, 0.1}, {2, 1, 0.1}, {1, math.Inf(1), 0.1}, {math.NaN(), 1, 0.1}, {1, 2, 0}, {1, 2, math.NaN()}} {

@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // The mean of 1, 2, 3, 4 varies by sqrt(5/3/4) = 0.6455; the 97.5 % quantile of
@@ -19,51 +17,6 @@ func TestInterval(t *testing.T) {
 	}
 	// Small differences of large values do not cancel.
 	near(t, "far from zero", interval([]float64{1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 4}), 3.1824*0.645497, 1e-4)
-}
-
-// Of 209 observations both methods make 20 batches of 10.
-func TestBatchMeansEqualsHalfWidth(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	var b BatchMeans
-	var v []float64
-	for i := range 209 {
-		if n := b.Count(); n != int64(i) {
-			t.Fatalf("count = %d after %d", n, i)
-		}
-		v = append(v, r.Float64())
-		b.Add(v[i], 1)
-		if i < 199 && !math.IsNaN(b.HalfWidth()) {
-			t.Fatalf("a half-width of %d observations", i+1)
-		}
-	}
-	near(t, "half-width", b.HalfWidth(), HalfWidth(v), 1e-9)
-	near(t, "mean", b.Mean(), mean(v), 1e-12)
-	if !math.IsNaN(new(BatchMeans).Mean()) {
-		t.Error("nothing has a mean")
-	}
-}
-
-func TestBatchMeansWeights(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var once, each BatchMeans
-		for range rapid.IntRange(1, 60).Draw(t, "runs") {
-			v := float64(rapid.IntRange(0, 1000).Draw(t, "value"))
-			n := rapid.Int64Range(0, 100).Draw(t, "times")
-			once.Add(v, n)
-			for range n {
-				each.Add(v, 1)
-			}
-		}
-		if once != each {
-			t.Fatalf("together %+v\none by one %+v", once, each)
-		}
-	})
-	// A single call may stand for more than can be counted one by one.
-	var b BatchMeans
-	b.Add(2, 1<<50)
-	if b.Mean() != 2 || b.HalfWidth() != 0 || b.Count() != 1<<50 {
-		t.Errorf("mean %v, half-width %v of %d", b.Mean(), b.HalfWidth(), b.Count())
-	}
 }
 
 // autoregressive fills v with x = phi x + noise about a mean of 10, from the
@@ -82,24 +35,15 @@ func TestCoverage(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const series, n = 500, 6000
 	v := make([]float64, n)
-	whole, streamed := 0, 0
+	inside := 0
 	for range series {
 		autoregressive(r, v, 0.8)
-		var b BatchMeans
-		for _, x := range v {
-			b.Add(x, 1)
-		}
 		if math.Abs(mean(v)-10) <= HalfWidth(v) {
-			whole++
-		}
-		if math.Abs(b.Mean()-10) <= b.HalfWidth() {
-			streamed++
+			inside++
 		}
 	}
-	for name, inside := range map[string]int{"whole": whole, "streamed": streamed} {
-		if share := float64(inside) / series; share < 0.92 || share > 0.98 {
-			t.Errorf("%s: intervals hold the mean in %.3f of series, want about 0.95", name, share)
-		}
+	if share := float64(inside) / series; share < 0.92 || share > 0.98 {
+		t.Errorf("intervals hold the mean in %.3f of series, want about 0.95", share)
 	}
 }
 
@@ -152,13 +96,5 @@ func TestPool(t *testing.T) {
 	}
 	if none := Pool([]Summary{empty()}, empty()); none.Count != 0 || !math.IsNaN(none.Mean) {
 		t.Errorf("Pool of nothing = %+v", none)
-	}
-}
-
-func BenchmarkBatchMeansAdd(b *testing.B) {
-	var m BatchMeans
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Add(0.01, 32)
 	}
 }

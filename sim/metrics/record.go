@@ -119,23 +119,6 @@ func (s *Scoring) LatenciesOf(records []Record, objective func(class int16) Obje
 	return l
 }
 
-// Attainment returns the share of the records that meet each of several
-// objectives, as if all had the same: the points of a curve. NaN without
-// records.
-func (s *Scoring) Attainment(records []Record, objectives []Objective) []float64 {
-	shares := make([]float64, len(objectives))
-	for k, o := range objectives {
-		met := 0
-		for i := range records {
-			if s.meets(&records[i], o) {
-				met++
-			}
-		}
-		shares[k] = float64(met) / float64(len(records))
-	}
-	return shares
-}
-
 func (s *Scoring) meets(r *Record, o Objective) bool {
 	over := func(v, limit float64) bool { return limit > 0 && v > limit }
 	return !over(s.TTFT(r), o.TTFT) && !over(s.TPOT(r), o.TPOT) && !over(s.E2E(r), o.E2E)

@@ -125,8 +125,7 @@ func (s *Sketch) buckets() iter.Seq2[float64, int64] {
 }
 
 // Summary returns the figures. Values that were counted together are not
-// independent, so that there is no confidence interval: BatchMeans beside the
-// sketch gives one.
+// independent, so that there is no confidence interval.
 func (s *Sketch) Summary() Summary {
 	if s.count == 0 {
 		return empty()

@@ -1,13 +1,10 @@
 package workload
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"math"
-	"slices"
 
-	"infera/internal/rng"
 	"infera/internal/units"
 )
 
@@ -104,28 +101,6 @@ func Replay(requests []Request) Source {
 		i++
 		return requests[i-1], true
 	}}
-}
-
-// Retime gives recorded requests the arrivals of a process, in their order and
-// from 0, and sorts them. The later turns of a conversation come with its first:
-// they are for [ReplayTurns]. The error is of kind [ErrSpec].
-func Retime(requests []Request, a Arrivals, seed uint64) error {
-	if err := a.validate(); err != nil {
-		return err
-	}
-	times := a.times(rng.Stream(seed, "arrivals"))
-	first := map[uint64]units.Time{}
-	for i := range requests {
-		r := &requests[i]
-		at, started := first[r.Session]
-		if r.Session == 0 || !started {
-			at = min(units.Nanoseconds(units.Seconds(times())), horizon)
-			first[r.Session] = at
-		}
-		r.Arrival = at
-	}
-	slices.SortStableFunc(requests, func(x, y Request) int { return cmp.Compare(x.Arrival, y.Arrival) })
-	return nil
 }
 
 // ReplayTurns is [Replay], but a turn of a conversation waits for the answer to

@@ -117,19 +117,6 @@ func TestReplayTurns(t *testing.T) {
 	}
 }
 
-func TestRetime(t *testing.T) {
-	recorded := []Request{{Session: 1}, {Session: 1, Turn: 1}, {}, {Session: 2}, {Session: 1, Turn: 2}}
-	if err := Retime(recorded, Arrivals{Process: Deterministic, Rate: 2}, 1); err != nil {
-		t.Fatal(err)
-	}
-	if want := []units.Time{0.5e9, 0.5e9, 0.5e9, 1e9, 1.5e9}; !slices.Equal(arrivals(recorded), want) || recorded[2].Turn != 2 {
-		t.Errorf("%+v", recorded)
-	}
-	if err := Retime(nil, Arrivals{}, 1); !errors.Is(err, ErrSpec) {
-		t.Errorf("no process: %v", err)
-	}
-}
-
 // Peek tells what Next gives, and successive requests do not go back in time.
 func TestPeek(t *testing.T) {
 	s := simple(100)
