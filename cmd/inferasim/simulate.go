@@ -65,6 +65,7 @@ type scenario struct {
 	// classes are those of a generated workload, specs their objectives.
 	classes []workload.Class
 	specs   []cluster.ClassSpec
+	pairs   workload.Pairs // recorded lengths, if any
 	tiers   []cluster.TierSpec
 	faults  []cluster.FaultSpec
 	scaler  *cluster.Autoscaler // nil without one
@@ -149,6 +150,9 @@ func (s *scenario) prepare() error {
 		return err
 	}
 	if s.trace, err = s.readTrace(); err != nil {
+		return err
+	}
+	if s.pairs, err = s.app.readLengths(s.f.lengthsFrom); err != nil {
 		return err
 	}
 	if s.f.instances > 1 {
@@ -374,7 +378,7 @@ func (s *scenario) spec(seed uint64, rate float64) workload.Spec {
 			Process: process, Rate: rate, Shape: shape, On: units.Seconds(f.onS), Off: units.Seconds(f.offS),
 			Swing: f.swing, Period: units.Seconds(f.periodS),
 		},
-		Input: s.length(q.InputLen), Output: s.length(q.OutputLen),
+		Input: s.length(q.InputLen), Output: s.length(q.OutputLen), Pairs: s.pairs,
 		Prefixes: workload.Prefixes{Count: f.prefixes, Tokens: f.prefixLen, Zipf: f.prefixZipf},
 		HitShare: q.PrefixHitRate, Classes: s.classes,
 		Sessions: workload.Sessions{Turns: f.turns, Think: units.Seconds(f.turnThinkS)},
@@ -525,9 +529,9 @@ func (s *scenario) describe(r *cluster.Result) {
 	case s.trace != nil:
 		r.Workload = s.trace.text()
 	case s.closed:
-		r.Workload = fmt.Sprintf("%d requests, input=%g tok, output=%g tok", s.f.requests, s.q.InputLen, s.q.OutputLen)
+		r.Workload = fmt.Sprintf("%d requests, %s", s.f.requests, s.lengths())
 	default:
-		r.Workload = fmt.Sprintf("%d requests at %g/s, input=%g tok, output=%g tok", s.f.requests, s.q.RequestRate, s.q.InputLen, s.q.OutputLen)
+		r.Workload = fmt.Sprintf("%d requests at %g/s, %s", s.f.requests, s.q.RequestRate, s.lengths())
 	}
 	if t := &r.Total; !s.closed && !t.Saturated && short(t) {
 		r.Warnings = append(r.Warnings, cluster.Warning{Code: "short_run", Text: fmt.Sprintf(

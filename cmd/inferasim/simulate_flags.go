@@ -35,7 +35,7 @@ type simulateFlags struct {
 	turnThinkS                   float64
 	turnTokens                   int
 	workloadFile, mooncakeTrace  string
-	traceFormat                  string
+	traceFormat, lengthsFrom     string
 	timeScale, rateScale         float64
 	maxWaiting                   int
 	mixedChunk, longestPrefix    bool
@@ -75,6 +75,7 @@ func (f *simulateFlags) bindTraffic(fs *pflag.FlagSet) {
 	fs.Var(cli.Float(&f.burstiness, 0.001, 1000), "des-burstiness", "shape of the gaps between arrivals: 1 = poisson, below in bursts, above more even")
 	fs.Var(cli.Float(&f.rangeRatio, 0, 1), "des-range-ratio", "lengths are drawn between this share of the nominal length and all of it")
 	fs.Var(cli.Float(&f.sigma, 0, 10), "des-length-sigma", "lengths are lognormal with this deviation of their logarithm, the nominal length being the mean (0 = off)")
+	fs.StringVar(&f.lengthsFrom, "des-lengths-from", "", "recorded workload whose requests the lengths are drawn from, prompt and answer together: any format that `inferasim trace inspect` reads")
 	fs.Var(cli.Float(&f.onS, 0, maxSeconds), "des-on-s", "mean length of the on state of --arrival-model on-off")
 	fs.Var(cli.Float(&f.offS, 0, maxSeconds), "des-off-s", "mean length of the off state of --arrival-model on-off")
 	fs.Var(cli.Float(&f.swing, 0, 1), "des-swing", "how far the rate of --arrival-model diurnal goes up and down, as a share of it")

@@ -40,13 +40,9 @@ func (s *scenario) readTrace() (*recorded, error) {
 	if name == "" {
 		return nil, nil
 	}
-	data, err := s.app.State.ReadInput(s.app.path(name))
+	t, err := s.app.readRecorded(name, trace.Options{Format: format})
 	if err != nil {
 		return nil, err
-	}
-	t, err := trace.Read(bytes.NewReader(data), trace.Options{Format: format})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if s.app.Settings.Origin("des-num-requests") != cli.FromDefault {
 		t.First(f.requests)
@@ -149,6 +145,14 @@ func (s *scenario) length(n float64) workload.Length {
 		l.RangeRatio = max(s.f.rangeRatio, math.SmallestNonzeroFloat64)
 	}
 	return l
+}
+
+// lengths says where those of a generated workload are from.
+func (s *scenario) lengths() string {
+	if s.f.lengthsFrom != "" {
+		return "lengths from " + s.f.lengthsFrom
+	}
+	return fmt.Sprintf("input=%g tok, output=%g tok", s.q.InputLen, s.q.OutputLen)
 }
 
 // parseTiers reads NAME:CAPACITY:READ[:WRITE[:LATENCY]][:shared].

@@ -163,6 +163,8 @@ func TestSimulateRefuses(t *testing.T) {
 		{[]string{"--request-rate", "10", "--des-class", "chat:1:prio=2"}, 2, "known: priority"},
 		{[]string{"--request-rate", "10", "--des-fault", "crash@x+1"}, 2, "--des-fault"},
 		{[]string{"--request-rate", "10", "--des-fault", "crash@1+1:9"}, 2, "instance 9"},
+		{[]string{"--request-rate", "10", "--des-lengths-from", "no-such-file"}, 2, "no-such-file"},
+		{[]string{"--request-rate", "10", "--des-lengths-from", "a.csv", "--des-length-sigma", "1"}, 2, "--des-length-sigma has no effect"},
 		{[]string{"--request-rate", "10", "--des-range-ratio", "1.5"}, 2, "des-range-ratio"},
 		{[]string{"--request-rate", "10", "--des-num-requests", "0"}, 2, "des-num-requests"},
 		{[]string{"--request-rate", "nan"}, 2, "request-rate"},
@@ -253,6 +255,19 @@ func TestSimulateHonours(t *testing.T) {
 	o.want(t, 0)
 	if number(t, o.object(t), "requests.rejected") == 0 {
 		t.Error("prompts beyond the model's longest context were answered")
+	}
+	// Requests of one recorded pair of lengths are those of fixed lengths.
+	pair := filepath.Join(t.TempDir(), "pair.csv")
+	if err := os.WriteFile(pair, []byte("arrival,isl,osl\n0,256,32\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	drawn := run(t, "simulate", "--model", "llama3.1_8B", "--gpu-arch", "mi300x", "--profiling-mode", "simulate",
+		"--des-num-requests", "60", "--request-rate", "10", "--des-lengths-from", pair, "-o", "json").object(t)
+	fixed := run(t, small("--request-rate", "10", "-o", "json")...).object(t)
+	for _, path := range []string{"cache.prompt_tokens", "ttft_ms.mean"} {
+		if a, b := number(t, drawn, path), number(t, fixed, path); a != b {
+			t.Errorf("%s = %v with recorded lengths, %v with the same fixed", path, a, b)
+		}
 	}
 	full, ranged := run(t, small("--request-rate", "10", "-o", "json")...), run(t, small("--request-rate", "10", "--des-range-ratio", "0", "-o", "json")...)
 	if a, b := number(t, full.object(t), "cache.prompt_tokens"), number(t, ranged.object(t), "cache.prompt_tokens"); b > 0.7*a {

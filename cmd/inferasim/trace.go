@@ -44,19 +44,36 @@ type traceFlags struct {
 	blockSize int
 }
 
+func (f *traceFlags) options() trace.Options {
+	return trace.Options{Format: f.format, BlockSize: f.blockSize}
+}
+
 func (f *traceFlags) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.Var(cli.Choice(&f.format, append([]trace.Format{""}, trace.Formats()...)...), "format", "format of the file (default: recognised)")
 	fs.Var(cli.Int(&f.blockSize, 0, workload.MaxTokens), "block-size", "tokens that a hash id of a mooncake or bailian trace stands for (0 = 512 and 16)")
 }
 
+// readLengths returns the lengths of a recorded workload for a generated one to
+// draw from, none without a name.
+func (a *app) readLengths(name string) (workload.Pairs, error) {
+	if name == "" {
+		return workload.Pairs{}, nil
+	}
+	t, err := a.readRecorded(name, trace.Options{})
+	if err != nil {
+		return workload.Pairs{}, err
+	}
+	return workload.Pairs{Of: t.Pairs()}, nil
+}
+
 // readRecorded reads the trace that the user named; "-" is standard input.
-func (a *app) readRecorded(name string, f *traceFlags) (*trace.Trace, error) {
+func (a *app) readRecorded(name string, o trace.Options) (*trace.Trace, error) {
 	in, err := a.State.OpenInput(a.path(name))
 	if err != nil {
 		return nil, err
 	}
-	t, err := trace.Read(in, trace.Options{Format: f.format, BlockSize: f.blockSize})
+	t, err := trace.Read(in, o)
 	if err := errors.Join(err, in.Close()); err != nil {
 		return nil, cli.Errorf(cli.BadInput, "%s: %w", name, err)
 	}
@@ -72,7 +89,7 @@ func (a *app) traceInspectCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		Example: "  inferasim trace inspect conversation_trace.jsonl\n  inferasim trace inspect AzureLLMInferenceTrace_conv.csv -o json",
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := a.readRecorded(args[0], &f)
+			t, err := a.readRecorded(args[0], f.options())
 			if err != nil {
 				return err
 			}
@@ -120,7 +137,7 @@ func (a *app) traceConvertCommand() *cobra.Command {
 }
 
 func (a *app) convert(name string, f *convertFlags) error {
-	t, err := a.readRecorded(name, &f.traceFlags)
+	t, err := a.readRecorded(name, f.options())
 	if err != nil {
 		return err
 	}

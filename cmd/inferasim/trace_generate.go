@@ -21,7 +21,7 @@ type generateFlags struct {
 	thinkS, tpotMs               float64
 	ratio, inputSigma, outSigma  float64
 	inputLen, outputLen, turnLen int
-	out                          string
+	lengthsFrom, out             string
 }
 
 func (a *app) traceGenerateCommand() *cobra.Command {
@@ -56,6 +56,7 @@ func (f *generateFlags) bind(cmd *cobra.Command) {
 	fs.Var(cli.Positive(&f.ratio, 1), "range-ratio", "lengths are drawn evenly between this share of the nominal length and all of it")
 	fs.Var(cli.Float(&f.inputSigma, 0, 10), "input-sigma", "prompts are lognormal with this deviation of their logarithm (0 = off)")
 	fs.Var(cli.Float(&f.outSigma, 0, 10), "output-sigma", "answers are lognormal with this deviation of their logarithm (0 = off)")
+	fs.StringVar(&f.lengthsFrom, "lengths-from", "", "recorded workload whose requests the lengths are drawn from, prompt and answer together: any format that trace inspect reads")
 	fs.Var(cli.Int(&s.Prefixes.Count, 0, 10_000_000), "prefixes", "prompt beginnings that requests share (0 = none)")
 	fs.Var(cli.Int(&s.Prefixes.Tokens, 0, workload.MaxTokens), "prefix-len", "tokens of a shared beginning (0 = half the prompt)")
 	fs.Var(cli.Float(&s.Prefixes.Zipf, 0, 100), "prefix-zipf", "Zipf exponent of their popularity (0 = all alike)")
@@ -77,6 +78,7 @@ func (a *app) refuseIdle(f *generateFlags) error {
 		{[]string{"swing", "period-s"}, f.process == workload.Diurnal, "it needs --arrival diurnal"},
 		{[]string{"rate"}, f.process != workload.Burst, "with --arrival burst all come at once"},
 		{[]string{"range-ratio"}, f.inputSigma == 0 || f.outSigma == 0, "--input-sigma and --output-sigma replace it"},
+		{[]string{"input-len", "output-len", "range-ratio", "input-sigma", "output-sigma"}, f.lengthsFrom == "", "--lengths-from gives the lengths"},
 		{[]string{"prefix-len", "prefix-zipf"}, f.spec.Prefixes.Count > 0, "it needs --prefixes"},
 		{[]string{"fixed-turns", "think-s", "turn-len", "max-input-len", "assumed-tpot-ms"}, f.spec.Sessions.Turns > 1, "it needs --turns above 1"},
 	} {
@@ -105,6 +107,10 @@ func (a *app) generate(f *generateFlags) error {
 		return err
 	}
 	s := f.spec
+	var err error
+	if s.Pairs, err = a.readLengths(f.lengthsFrom); err != nil {
+		return err
+	}
 	s.Seed, s.Arrivals.Process = uint64(f.seed), f.process
 	s.Arrivals.On, s.Arrivals.Off, s.Arrivals.Period = units.Seconds(f.onS), units.Seconds(f.offS), units.Seconds(f.periodS)
 	s.Input, s.Output = length(f.inputLen, f.inputSigma), length(f.outputLen, f.outSigma)

@@ -64,6 +64,7 @@ func TestTraceBadInput(t *testing.T) {
 		{[]string{"convert", good, "--out", filepath.Join(t.TempDir(), "no", "such.jsonl")}, []string{"such.jsonl"}},
 		{[]string{"generate", "--think-s", "1"}, []string{"--think-s has no effect", "--turns"}},
 		{[]string{"generate", "--arrival", "gamma", "--burstiness", "0.0001"}, []string{"shape 0.0001"}},
+		{[]string{"generate", "--lengths-from", "a.csv", "--input-len", "5"}, []string{"--input-len has no effect", "--lengths-from"}},
 		{[]string{"generate", "--range-ratio", "0"}, []string{"--range-ratio"}},
 		{[]string{"generate", "--turns", "2.5", "--fixed-turns"}, []string{"2.5 turns"}},
 	} {
@@ -130,6 +131,21 @@ func TestTraceGenerate(t *testing.T) {
 	}
 	if rate := number(t, v, "unlimited_cache_block_hit_rate"); !(rate > 0.5 && rate < 1) {
 		t.Errorf("a share of %v of blocks is found", rate)
+	}
+}
+
+// Lengths are drawn from a recorded workload in pairs.
+func TestTraceGenerateLengthsFrom(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "recorded.csv")
+	if err := os.WriteFile(file, []byte("arrival,isl,osl\n0,1000,50\n0,200,10\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := run(t, "trace", "generate", "--requests", "100", "--lengths-from", file)
+	o.want(t, 0)
+	long, short := strings.Count(o.out, `"input":1000,"output":50`), strings.Count(o.out, `"input":200,"output":10`)
+	if long+short != 100 || long < 30 || short < 30 {
+		t.Errorf("%d long and %d short requests of 100", long, short)
 	}
 }
 
